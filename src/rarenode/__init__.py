@@ -1,0 +1,102 @@
+"""Hierarchical multi-label learning that finds the rare, deep nodes.
+
+Every public name is here. A name is imported when it is first used, so that the parts which need no torch start at once.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rarenode.data.arff import ArffFile, read_arff
+    from rarenode.data.catalogue import catalogue
+    from rarenode.data.dataset import Dataset, Split, load_dataset
+    from rarenode.data.fetch import fetch_dataset
+    from rarenode.data.preparation import Preparation
+    from rarenode.data.synthetic import make_hierarchical
+    from rarenode.errors import RarenodeError
+    from rarenode.hierarchy import Hierarchy
+    from rarenode.metrics import (
+        NodeScores,
+        Summary,
+        node_scores,
+        summary,
+        summary_by_depth,
+        summary_by_rarity,
+    )
+    from rarenode.objective import (
+        NodeWeights,
+        RareNodeLoss,
+        WeightSchedule,
+        constrain,
+        node_weights,
+        uncertainty,
+    )
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "ArffFile": "data.arff",
+    "Dataset": "data.dataset",
+    "Hierarchy": "hierarchy",
+    "NodeScores": "metrics",
+    "NodeWeights": "objective",
+    "Preparation": "data.preparation",
+    "RareNodeLoss": "objective",
+    "RarenodeError": "errors",
+    "Split": "data.dataset",
+    "Summary": "metrics",
+    "WeightSchedule": "objective",
+    "catalogue": "data.catalogue",
+    "constrain": "objective",
+    "fetch_dataset": "data.fetch",
+    "load_dataset": "data.dataset",
+    "make_hierarchical": "data.synthetic",
+    "node_scores": "metrics",
+    "node_weights": "objective",
+    "read_arff": "data.arff",
+    "summary": "metrics",
+    "summary_by_depth": "metrics",
+    "summary_by_rarity": "metrics",
+    "uncertainty": "objective",
+}
+
+__all__ = [
+    "ArffFile",
+    "Dataset",
+    "Hierarchy",
+    "NodeScores",
+    "NodeWeights",
+    "Preparation",
+    "RareNodeLoss",
+    "RarenodeError",
+    "Split",
+    "Summary",
+    "WeightSchedule",
+    "__version__",
+    "catalogue",
+    "constrain",
+    "fetch_dataset",
+    "load_dataset",
+    "make_hierarchical",
+    "node_scores",
+    "node_weights",
+    "read_arff",
+    "summary",
+    "summary_by_depth",
+    "summary_by_rarity",
+    "uncertainty",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'rarenode' has no attribute {name!r}")
+    value = getattr(import_module(f"rarenode.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

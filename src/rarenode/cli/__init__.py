@@ -1,0 +1,57 @@
+"""The shell face of rarenode: parse, call, print."""
+
+from __future__ import annotations
+
+import sys
+from importlib import metadata
+from typing import Annotated
+
+import typer
+
+from rarenode.cli import data
+from rarenode.cli.console import print_error
+from rarenode.errors import RarenodeError
+
+app = typer.Typer(
+    name="rarenode",
+    help="""Hierarchical multi-label learning that finds the rare, deep nodes.
+
+\b
+Examples:
+  rarenode data list                    the datasets of the paper
+  rarenode data info cellcycle_FUN      everything about one of them
+  rarenode data fetch cellcycle_FUN     have its files here, verified
+""",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.add_typer(data.app, name="data")
+
+
+def _print_version(wanted: bool) -> None:
+    if not wanted:
+        return
+    try:
+        version = metadata.version("rarenode")
+    except metadata.PackageNotFoundError:
+        version = "(not installed, so its version is unknown)"
+    print(f"rarenode {version}")
+    raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None: ...
+
+
+def main() -> None:
+    """Run the command line; an error that rarenode raises on purpose becomes one line and exit code 1."""
+    try:
+        app()
+    except RarenodeError as error:
+        print_error(error)
+        sys.exit(1)

@@ -1,0 +1,1 @@
+"""Readers, preparation, the catalogue of known datasets, and synthetic data."""

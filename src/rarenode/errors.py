@@ -1,0 +1,86 @@
+"""Every error that rarenode raises on purpose, so that one ``except RarenodeError`` catches them all.
+
+::
+
+    RarenodeError
+    ├── ArgumentError (ValueError)          an option that does not exist, a number out of range
+    ├── HierarchyError (ValueError)         edges or paths that do not make a hierarchy
+    │   ├── CycleError                      a node that is its own ancestor; prints the cycle
+    │   └── UnknownLabelError               a label that is not a node; names the row and the label
+    ├── LabelError (ValueError)             a label matrix of the wrong shape or with values other than 0 and 1
+    │   └── NotClosedError                  a row that carries a node but not the node's parent
+    ├── DataError (ValueError)              data that cannot be used as asked
+    │   ├── FileFormatError                 a malformed file; names file, line and what was expected
+    │   └── UnknownDatasetError             a name that is not in the catalogue
+    ├── MissingFileError (FileNotFoundError)  a dataset's file is not where it was looked for
+    └── DownloadError (OSError)             a file could not be fetched
+        └── VerificationError               a file was fetched, and is not what the catalogue promises
+
+Each class also derives from the built-in exception that a caller would expect in its place.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class RarenodeError(Exception):
+    """The root of the tree above."""
+
+
+class ArgumentError(RarenodeError, ValueError):
+    """An argument has a value that means nothing here."""
+
+
+class HierarchyError(RarenodeError, ValueError):
+    """Edges, paths or names that do not make a hierarchy."""
+
+
+class CycleError(HierarchyError):
+    """A node is its own ancestor."""
+
+
+class UnknownLabelError(HierarchyError):
+    """A label is not a node of the hierarchy."""
+
+
+class LabelError(RarenodeError, ValueError):
+    """A label matrix does not fit its hierarchy."""
+
+
+class NotClosedError(LabelError):
+    """A row carries a node but not one of the node's parents."""
+
+
+class DataError(RarenodeError, ValueError):
+    """Data that cannot be used as asked."""
+
+
+class FileFormatError(DataError):
+    """A malformed file. ``path`` and ``line`` say where."""
+
+    def __init__(self, path: Path | str, line: int | None, problem: str) -> None:
+        self.path = Path(path)
+        self.line = line
+        self.problem = problem
+        place = f"{path}" if line is None else f"{path}, line {line}"
+        super().__init__(f"{place}: {problem}")
+
+    def __reduce__(self) -> tuple[type[FileFormatError], tuple[Path, int | None, str]]:
+        return type(self), (self.path, self.line, self.problem)
+
+
+class UnknownDatasetError(DataError):
+    """A name that is not in the catalogue."""
+
+
+class MissingFileError(RarenodeError, FileNotFoundError):
+    """A dataset's file is not where it was looked for."""
+
+
+class DownloadError(RarenodeError, OSError):
+    """A file could not be fetched."""
+
+
+class VerificationError(DownloadError):
+    """A fetched file is not what the catalogue promises."""

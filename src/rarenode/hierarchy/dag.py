@@ -1,0 +1,316 @@
+"""`Hierarchy`: what is above what, frozen, in one canonical order, with labels as matrices over its nodes."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarenode.errors import HierarchyError, NotClosedError, UnknownLabelError
+from rarenode.hierarchy.labels import as_label_matrix, first_gap
+from rarenode.hierarchy.ordering import Order, order_nodes
+
+MOST_CHARACTERS_TO_COMPARE = 200_000  # a hint is a kindness; it must not make an error slow
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+class Hierarchy:
+    """A frozen directed acyclic graph of named nodes.
+
+    Columns (the order of ``nodes``) are canonical: by depth, then by name. Equal hierarchies have equal columns whatever
+    the order of the input, and every edge leads from a lower column to a higher one.
+
+    >>> hierarchy = Hierarchy.from_edges([("animal", "dog"), ("animal", "cat"), ("pet", "dog")])
+    >>> hierarchy.nodes
+    ('animal', 'pet', 'cat', 'dog')
+    >>> hierarchy.ancestors("dog")
+    ('animal', 'pet')
+    >>> hierarchy.close(hierarchy.encode([["cat"]])).astype(int)
+    array([[1, 0, 1, 0]])
+    """
+
+    nodes: tuple[str, ...]
+    """Names, in column order."""
+    index: Mapping[str, int]
+    """From a name to its column."""
+    depth: NDArray[np.int64]
+    """For each node, the length of the longest path from a root (read-only)."""
+    edge_parents: NDArray[np.int64]
+    """The parent's column of each edge, sorted by parent, then child (read-only)."""
+    edge_children: NDArray[np.int64]
+    """The child's column of each edge, in the order of ``edge_parents`` (read-only)."""
+
+    def __init__(self, order: Order) -> None:
+        """Use `from_edges` or `from_paths`; they put nodes into the order that this expects."""
+        for array in (order.depth, order.parents, order.children):
+            array.flags.writeable = False
+        frozen: dict[str, object] = {
+            "nodes": order.nodes,
+            "index": MappingProxyType({name: column for column, name in enumerate(order.nodes)}),
+            "depth": order.depth,
+            "edge_parents": order.parents,
+            "edge_children": order.children,
+        }
+        self.__dict__.update(frozen)
+
+    @classmethod
+    def from_edges(cls, edges: Iterable[tuple[str, str]], nodes: Iterable[str] = ()) -> Self:
+        """Build from (parent, child) pairs; ``nodes`` adds nodes that have no edge.
+
+        Raises:
+            HierarchyError: an edge that is not a pair of names, leads from a node to itself, or stands there twice.
+            CycleError: the edges run in a circle; the message prints it.
+        """
+        return cls(order_nodes(edges, nodes))
+
+    @classmethod
+    def from_paths(cls, paths: Iterable[str], separator: str = " > ") -> Self:
+        """Build a tree from paths such as ``"a > b > c"``. Each prefix of a path is a node, named by the whole prefix.
+
+        >>> Hierarchy.from_paths(["a > b > c", "a > d"]).nodes
+        ('a', 'a > b', 'a > d', 'a > b > c')
+        """
+        if isinstance(paths, str):
+            raise HierarchyError("paths must be a collection of paths, not one text")
+        if not separator:
+            raise HierarchyError("the separator must not be empty")
+        nodes: dict[str, None] = {}
+        edges: dict[tuple[str, str], None] = {}
+        for place, path in enumerate(paths):
+            if not isinstance(path, str):
+                raise HierarchyError(f"path {place}: expected text, got {type(path).__name__} {path!r}")
+            steps = path.split(separator)
+            if not all(steps):
+                raise HierarchyError(f"path {place} {path!r}: a step is empty")
+            prefixes = [steps[0]]
+            for step in steps[1:]:
+                prefixes.append(f"{prefixes[-1]}{separator}{step}")
+            nodes.update(dict.fromkeys(prefixes))
+            edges.update(dict.fromkeys(zip(prefixes, prefixes[1:], strict=False)))
+        return cls(order_nodes(edges, nodes))
+
+    # --- shape ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def edges(self) -> tuple[tuple[str, str], ...]:
+        """(parent, child) names, sorted by the parent's column, then the child's."""
+        return tuple(
+            (self.nodes[p], self.nodes[c])
+            for p, c in zip(self.edge_parents.tolist(), self.edge_children.tolist(), strict=True)
+        )
+
+    @cached_property
+    def roots(self) -> tuple[str, ...]:
+        """Names of the nodes without a parent."""
+        return tuple(name for name, depth in zip(self.nodes, self.depth.tolist(), strict=True) if depth == 0)
+
+    @cached_property
+    def leaves(self) -> tuple[str, ...]:
+        """Names of the nodes without a child."""
+        inner = np.zeros(len(self), dtype=bool)
+        inner[self.edge_parents] = True
+        return tuple(self.nodes[i] for i in np.flatnonzero(~inner).tolist())
+
+    @cached_property
+    def is_tree(self) -> bool:
+        """Whether no node has two parents. Several roots are allowed."""
+        return len(np.unique(self.edge_children)) == len(self.edge_children)
+
+    def parents(self, name: str) -> tuple[str, ...]:
+        """The nodes directly above, in column order."""
+        return self._names(self._above[self._column(name)])
+
+    def children(self, name: str) -> tuple[str, ...]:
+        """The nodes directly below, in column order."""
+        return self._names(self._below[self._column(name)])
+
+    def ancestors(self, name: str) -> tuple[str, ...]:
+        """All nodes above, the node itself excluded, in column order."""
+        return self._names(_reach(self._column(name), self._above))
+
+    def descendants(self, name: str) -> tuple[str, ...]:
+        """All nodes below, the node itself excluded, in column order."""
+        return self._names(_reach(self._column(name), self._below))
+
+    # --- labels --------------------------------------------------------------------------------------------------
+
+    def encode(self, label_sets: Iterable[Iterable[str]]) -> NDArray[np.bool_]:
+        """Label sets, one for each row, as a boolean matrix (rows, nodes). Ancestors are not added: see `close`."""
+        if isinstance(label_sets, str):
+            raise UnknownLabelError("label sets must be a collection with one set of labels for each row, not one text")
+        rows: list[int] = []
+        columns: list[int] = []
+        count = 0
+        for row, labels in enumerate(label_sets):
+            count = row + 1
+            if isinstance(labels, str):
+                raise UnknownLabelError(f"row {row}: expected a set of labels, got the single text {labels!r}")
+            for label in labels:
+                column = self.index.get(label) if isinstance(label, str) else None
+                if column is None:
+                    raise UnknownLabelError(f"row {row}: {self._unknown(label)}")
+                rows.append(row)
+                columns.append(column)
+        Y = np.zeros((count, len(self)), dtype=np.bool_)
+        Y[rows, columns] = True
+        return Y
+
+    def decode(self, Y: Any) -> list[frozenset[str]]:
+        """The set of labels of each row of a label matrix; the inverse of `encode`."""
+        labels = as_label_matrix(Y, self.nodes)
+        return [frozenset(self._names(np.flatnonzero(row).tolist())) for row in labels]
+
+    def close(self, Y: Any) -> NDArray[Any]:
+        """``Y`` with all ancestors of its labels added, in the type of the input."""
+        labels = as_label_matrix(Y, self.nodes)
+        closed = labels.T.copy()  # nodes first: a level is then a few contiguous rows
+        for parents, starts, children in self.levels_upwards:
+            closed[parents] |= np.logical_or.reduceat(closed[children], starts, axis=0)
+        return np.ascontiguousarray(closed.T).astype(np.asarray(Y).dtype, copy=False)
+
+    def is_closed(self, Y: Any) -> bool:
+        """Whether every label in ``Y`` comes with all its ancestors."""
+        return first_gap(as_label_matrix(Y, self.nodes), self.edge_parents, self.edge_children) is None
+
+    def require_closed(self, Y: Any) -> NDArray[np.bool_]:
+        """``Y`` as booleans if it is closed, else an error that names the row, the node and its missing parent."""
+        labels = as_label_matrix(Y, self.nodes)
+        gap = first_gap(labels, self.edge_parents, self.edge_children)
+        if gap is not None:
+            row, child, parent = gap
+            raise NotClosedError(
+                f"row {row} carries {self.nodes[child]!r} but not its parent {self.nodes[parent]!r}; "
+                "Hierarchy.close adds the ancestors of every label"
+            )
+        return labels
+
+    def sum_over_descendants(self, values: NDArray[Number]) -> NDArray[Number]:
+        """For each node, the sum of ``values`` over the node and its distinct descendants.
+
+        On a tree this costs the edges. On a DAG a value may reach an ancestor along several paths but counts once, which
+        costs the number of (ancestor, descendant) pairs.
+        """
+        sums = np.array(values)
+        if sums.shape != (len(self),):
+            raise HierarchyError(f"expected one value for each of {len(self)} nodes, got the shape {sums.shape}")
+        if self.is_tree:
+            for parent, child in zip(self.edge_parents[::-1].tolist(), self.edge_children[::-1].tolist(), strict=True):
+                sums[parent] += sums[child]
+            return sums
+        above: list[NDArray[np.int64]] = []
+        for column, parents in enumerate(self._above):
+            ancestors = np.unique(np.concatenate([np.array(parents, dtype=np.int64), *(above[p] for p in parents)]))
+            above.append(ancestors)
+            sums[ancestors] += values[column]
+        return sums
+
+    # --- identity ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 of the content: the same for equal hierarchies, whatever the order they were given in."""
+        content = [self.nodes, self.edge_parents.tolist(), self.edge_children.tolist()]
+        return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode("ascii")).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hierarchy) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.index
+
+    def __repr__(self) -> str:
+        shape = "tree" if self.is_tree else "DAG"
+        deepest = int(self.depth.max()) if len(self) else 0
+        return f"<Hierarchy: {shape} of {len(self)} nodes and {len(self.edge_parents)} edges, depth {deepest}>"
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a hierarchy is frozen; {name!r} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a hierarchy is frozen; {name!r} cannot be deleted")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The read-only mapping does not pickle, and need not: the order holds everything.
+        return type(self), (Order(self.nodes, self.depth, self.edge_parents, self.edge_children),)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    # --- inside --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _above(self) -> list[list[int]]:
+        """The parents' columns of each node."""
+        above: list[list[int]] = [[] for _ in self.nodes]
+        for parent, child in zip(self.edge_parents.tolist(), self.edge_children.tolist(), strict=True):
+            above[child].append(parent)
+        return above
+
+    @cached_property
+    def _below(self) -> list[list[int]]:
+        """The children's columns of each node."""
+        below: list[list[int]] = [[] for _ in self.nodes]
+        for parent, child in zip(self.edge_parents.tolist(), self.edge_children.tolist(), strict=True):
+            below[parent].append(child)
+        return below
+
+    @cached_property
+    def levels_upwards(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+        """(parents, starts, children) for each depth of parents, the deepest first.
+
+        ``children[starts[i]:starts[i + 1]]`` are the children of ``parents[i]``. When a level is reached, all that lies
+        below it is done: this is how whole-array code walks the graph without a loop over nodes.
+        """
+        parents, first_edge = np.unique(self.edge_parents, return_index=True)
+        # Columns are sorted by depth, so each level is one slice of the parents and one slice of the edges.
+        bounds = np.append(np.unique(self.depth[parents], return_index=True)[1], len(parents)).tolist()
+        first_edge = np.append(first_edge, len(self.edge_parents))
+        levels = []
+        for start, stop in zip(bounds[-2::-1], bounds[:0:-1], strict=True):
+            begin, end = first_edge[start], first_edge[stop]
+            levels.append((parents[start:stop], first_edge[start:stop] - begin, self.edge_children[begin:end]))
+        return levels
+
+    def _column(self, name: str) -> int:
+        column = self.index.get(name) if isinstance(name, str) else None
+        if column is None:
+            raise UnknownLabelError(self._unknown(name))
+        return column
+
+    def _names(self, columns: Iterable[int]) -> tuple[str, ...]:
+        return tuple(self.nodes[column] for column in columns)
+
+    def _unknown(self, label: object) -> str:
+        searchable = isinstance(label, str) and len(label) * len(self) <= MOST_CHARACTERS_TO_COMPARE
+        near = difflib.get_close_matches(str(label), self.nodes, n=1) if searchable else []
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        return f"label {label!r} is not one of the hierarchy's {len(self)} nodes{hint}"
+
+
+def _reach(start: int, neighbours: list[list[int]]) -> list[int]:
+    """All columns that can be reached from ``start`` in one step or more, sorted."""
+    found: set[int] = set()
+    waiting = list(neighbours[start])
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting.extend(neighbours[node])
+    return sorted(found)

@@ -1,0 +1,47 @@
+"""Checks that a label matrix is one: rows x nodes, values 0 and 1, every label with all its ancestors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarenode.errors import LabelError
+
+CELLS_AT_A_TIME = 1 << 25
+
+
+def as_label_matrix(Y: Any, nodes: Sequence[str]) -> NDArray[np.bool_]:
+    """``Y`` as booleans (rows, nodes), or an error that says what is wrong and where."""
+    array = np.asarray(Y)
+    if array.ndim != 2 or array.shape[1] != len(nodes):
+        raise LabelError(
+            f"labels must have the shape (rows, {len(nodes)}), one column for each node; got {array.shape}. "
+            "Hierarchy.encode turns label sets into such a matrix"
+        )
+    if array.dtype == np.bool_:
+        return array
+    if array.dtype.kind not in "iuf":
+        raise LabelError(f"labels must be 0 or 1 (boolean, integer or float), got {array.dtype}")
+    labels: NDArray[np.bool_] = array == 1
+    wrong = ~labels & (array != 0)
+    if wrong.any():
+        row, column = (int(i) for i in np.argwhere(wrong)[0])
+        raise LabelError(f"row {row}, node {nodes[column]!r}: a label must be 0 or 1, got {array[row, column]}")
+    return labels
+
+
+def first_gap(
+    labels: NDArray[np.bool_], parents: NDArray[np.int64], children: NDArray[np.int64]
+) -> tuple[int, int, int] | None:
+    """The first (row, child, parent) where the child is labelled and its parent is not, or None."""
+    step = max(1, CELLS_AT_A_TIME // max(1, len(labels)))  # bounds the memory, whatever the number of edges
+    for start in range(0, len(parents), step):
+        edges = slice(start, start + step)
+        gaps = labels[:, children[edges]] & ~labels[:, parents[edges]]
+        if gaps.any():
+            row, edge = (int(i) for i in np.argwhere(gaps)[0])
+            return row, int(children[start + edge]), int(parents[start + edge])
+    return None

@@ -1,0 +1,123 @@
+"""From edges in any order to one canonical order of nodes.
+
+A node's *depth* is the length of the longest path that leads to it from a root. Nodes are ordered by depth, then by name,
+so that two hierarchies with the same content have the same columns. It follows that every edge leads from a lower column
+to a higher one: walking the columns backwards visits every child before its parents, which is all that the rest of the
+library needs to work at the cost of the edges.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarenode.errors import CycleError, HierarchyError
+
+LONGEST_PRINTED_CYCLE = 12
+
+
+class Order(NamedTuple):
+    """Nodes in canonical order; edges as pairs of columns, sorted by parent, then child."""
+
+    nodes: tuple[str, ...]
+    depth: NDArray[np.int64]
+    parents: NDArray[np.int64]
+    children: NDArray[np.int64]
+
+
+def order_nodes(edges: Iterable[tuple[str, str]], nodes: Iterable[str] = ()) -> Order:
+    """Put the ends of ``edges``, and ``nodes`` that need not have edges, into canonical order.
+
+    Raises:
+        HierarchyError: an edge that is not a pair of names, leads from a node to itself, or stands there twice.
+        CycleError: the edges run in a circle.
+    """
+    names: dict[str, int] = {}
+    for place, node in enumerate(nodes):
+        _check_name(node, f"node {place}")
+        names.setdefault(node, len(names))
+    pairs = _number_edges(edges, names)
+    depth = _depths(len(names), pairs, list(names))
+
+    unordered = list(names)
+    by_depth_then_name = sorted(range(len(unordered)), key=lambda old: (depth[old], unordered[old]))
+    column = np.empty(len(unordered), dtype=np.int64)
+    column[by_depth_then_name] = np.arange(len(unordered))
+
+    old = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    new = column[old]
+    new = new[np.lexsort((new[:, 1], new[:, 0]))]
+    return Order(
+        nodes=tuple(unordered[i] for i in by_depth_then_name),
+        depth=np.array([depth[i] for i in by_depth_then_name], dtype=np.int64),
+        parents=np.ascontiguousarray(new[:, 0]),
+        children=np.ascontiguousarray(new[:, 1]),
+    )
+
+
+def _number_edges(edges: Iterable[tuple[str, str]], names: dict[str, int]) -> list[tuple[int, int]]:
+    """Check each edge and replace names by numbers; new names are added to ``names``."""
+    seen: dict[tuple[int, int], int] = {}
+    for place, edge in enumerate(edges):
+        if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2:
+            raise HierarchyError(f"edge {place}: expected a (parent, child) pair of names, got {edge!r}")
+        parent, child = edge
+        _check_name(parent, f"edge {place} {edge!r}")
+        _check_name(child, f"edge {place} {edge!r}")
+        if parent == child:
+            raise HierarchyError(f"edge {place} {edge!r}: a node cannot be its own parent")
+        pair = names.setdefault(parent, len(names)), names.setdefault(child, len(names))
+        if pair in seen:
+            raise HierarchyError(f"edge {place} {edge!r} repeats edge {seen[pair]}")
+        seen[pair] = place
+    return list(seen)
+
+
+def _check_name(name: object, place: str) -> None:
+    if not isinstance(name, str):
+        raise HierarchyError(f"{place}: a node's name must be text, got {type(name).__name__} {name!r}")
+    if not name:
+        raise HierarchyError(f"{place}: a node's name must not be empty")
+
+
+def _depths(count: int, pairs: list[tuple[int, int]], names: list[str]) -> list[int]:
+    """Longest path from a root, for each node; nodes are taken off once all their parents are (Kahn)."""
+    children: defaultdict[int, list[int]] = defaultdict(list)
+    waiting = [0] * count
+    for parent, child in pairs:
+        children[parent].append(child)
+        waiting[child] += 1
+    depth = [0] * count
+    ready = [node for node in range(count) if not waiting[node]]
+    for node in ready:  # grows while it is walked
+        below = depth[node] + 1
+        for child in children.get(node, ()):
+            depth[child] = max(depth[child], below)
+            waiting[child] -= 1
+            if not waiting[child]:
+                ready.append(child)
+    if len(ready) < count:
+        raise CycleError(f"the edges run in a circle: {_describe_cycle(pairs, waiting, names)}")
+    return depth
+
+
+def _describe_cycle(pairs: list[tuple[int, int]], waiting: list[int], names: list[str]) -> str:
+    """One cycle among the nodes that could not be taken off. Each of them has a parent among them, so walking up ends."""
+    parent_of = {child: parent for parent, child in pairs if waiting[parent] and waiting[child]}
+    node = min(parent_of, key=lambda n: names[n])
+    trail: dict[int, None] = {}
+    while node not in trail:
+        trail[node] = None
+        node = parent_of[node]
+    upwards = list(trail)[list(trail).index(node) :]
+    cycle = [names[n] for n in reversed(upwards)]
+    start = cycle.index(min(cycle))
+    cycle = [*cycle[start:], *cycle[: start + 1]]
+    if len(cycle) > LONGEST_PRINTED_CYCLE:
+        half = LONGEST_PRINTED_CYCLE // 2
+        cycle = [*cycle[:half], f"... {len(cycle) - 2 * half} more ...", *cycle[-half:]]
+    return " -> ".join(cycle)

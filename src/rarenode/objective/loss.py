@@ -1,0 +1,166 @@
+"""`RareNodeLoss`: the max-constraint loss, weighted by node rarity and by the ensemble's uncertainty.
+
+At a member, row and node, with label y:
+
+    loss = W(y) x (U0 + U^k) x BCE(p~, y)
+
+p~ is the max-constrained probability (see `constraint`): over all descendants where y = 0, over the positive ones where
+y = 1. W(y) are node weights (see `weights`). U is the ensemble's uncertainty (see `uncertainties`) from the members' *un*constrained
+probabilities, without gradient; it is the same for every member. ``focus="focal"`` is the classic focal term instead, 1 - p(y) of
+each member by itself.
+
+The constraint is applied to logits: the sigmoid is monotone, so this is the same maximum, and BCE of a logit neither
+overflows nor loses digits. Nothing here has nodes x nodes elements.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from rarenode.errors import ArgumentError, LabelError
+from rarenode.hierarchy import Hierarchy
+from rarenode.objective.constraint import constrain_within_labels
+from rarenode.objective.uncertainties import UNCERTAINTIES
+from rarenode.objective.weights import NodeWeights
+
+Reduction = Literal["mean", "sum", "none"]
+
+
+class RareNodeLoss(torch.nn.Module):
+    """Max-constraint loss with node weights and uncertainty focus.
+
+    Args:
+        hierarchy: its node order is the order of the last dimension of logits and labels.
+        weights: what `node_weights` returns; None weighs all annotations 1.
+        focus: None, ``focal``, or an uncertainty: ``bbma``, ``gmu``, ``epistemic_kl``, ``epistemic_js``, ``predictive``, ``aleatoric``.
+        u0: the gate U0, the least focal weight.
+        k: the exponent of the uncertainty.
+        scored: boolean mask of the nodes that count; None counts all. An artificial root should not.
+        reduction: ``mean`` over rows and scored nodes, summed over members; ``sum``; or ``none`` (the shape of the logits,
+            unscored nodes zero).
+
+    >>> hierarchy = Hierarchy.from_edges([("animal", "cat"), ("animal", "dog")])
+    >>> loss = RareNodeLoss(hierarchy)
+    >>> labels = torch.from_numpy(hierarchy.close(hierarchy.encode([["cat"], ["dog"]])))
+    >>> loss(torch.zeros(2, 3), labels)
+    tensor(0.6931)
+    """
+
+    positive: Tensor
+    negative: Tensor
+    scored: Tensor
+
+    def __init__(
+        self,
+        hierarchy: Hierarchy,
+        weights: NodeWeights | None = None,
+        focus: str | None = None,
+        u0: float = 0.25,
+        k: float = 1.0,
+        scored: ArrayLike | None = None,
+        reduction: Reduction = "mean",
+    ) -> None:
+        super().__init__()
+        if focus is not None and focus != "focal" and focus not in UNCERTAINTIES:
+            raise ArgumentError(f"unknown focus {focus!r}; choose None, focal, {', '.join(UNCERTAINTIES)}")
+        if reduction not in get_args(Reduction):
+            raise ArgumentError(f"unknown reduction {reduction!r}; choose one of {', '.join(get_args(Reduction))}")
+        for name, value in (("u0", u0), ("k", k)):
+            if not (np.isfinite(value) and value >= 0):
+                raise ArgumentError(f"{name} must be a number of at least 0, got {value!r}")
+        self.hierarchy = hierarchy
+        self.focus = focus
+        self.u0 = u0
+        self.k = k
+        self.reduction = reduction
+        mask = np.ones(len(hierarchy), dtype=np.bool_) if scored is None else np.asarray(scored)
+        if mask.dtype != np.bool_ or mask.shape != (len(hierarchy),) or not mask.any():
+            raise ArgumentError(
+                f"scored must be a boolean mask of {len(hierarchy)} nodes with at least one set; "
+                f"got {mask.dtype} of the shape {mask.shape}"
+            )
+        positive, negative = self._weight_tensors(weights)
+        self.register_buffer("positive", positive)
+        self.register_buffer("negative", negative)
+        self.register_buffer("scored", torch.tensor(mask))
+        self.count_scored = int(mask.sum())
+
+    def forward(self, logits: Tensor, labels: Tensor, weights: NodeWeights | None = None) -> Tensor:
+        """The loss.
+
+        Args:
+            logits: (members, rows, nodes) or (rows, nodes), before the constraint.
+            labels: (rows, nodes), 0 or 1 of any type, closed under ancestors.
+            weights: replaces the constructor's for this call: this is how a `WeightSchedule` is used.
+
+        Raises:
+            NotClosedError: a row carries a node but not the node's parent.
+            LabelError: labels of another shape, or with values other than 0 and 1.
+        """
+        present = self._check(logits, labels)
+        constrained = constrain_within_labels(logits, present, self.hierarchy)
+        working = torch.promote_types(logits.dtype, torch.float32)
+        # A sum of losses stays finite for every finite logit: beyond the root of the largest number nothing more is learned.
+        bound = torch.finfo(working).max ** 0.5
+        constrained = constrained.to(working).clamp(-bound, bound)
+        cross_entropy = softplus(torch.where(present, -constrained, constrained))
+
+        weight = torch.where(present, *self._weights_for(weights, working, logits.device)) * self.scored
+        if self.focus is not None:
+            weight = weight * (self.u0 + doubt(self.focus, logits.detach().to(working), present) ** self.k)
+        loss = weight * cross_entropy
+        match self.reduction:
+            case "none":
+                return loss
+            case "sum":
+                return loss.sum()
+            case "mean":
+                return loss.sum() / max(1, len(present) * self.count_scored)
+
+    def _check(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """The labels as booleans on the device of the logits, or an error that says what does not fit."""
+        nodes = len(self.hierarchy)
+        if logits.ndim not in (2, 3) or logits.shape[-1] != nodes or not logits.is_floating_point():
+            raise ArgumentError(
+                f"logits must be floating point of the shape (members, rows, {nodes}) or (rows, {nodes}); "
+                f"got {logits.dtype} of the shape {tuple(logits.shape)}"
+            )
+        labels = torch.as_tensor(labels, device=logits.device)
+        if labels.shape != logits.shape[-2:]:
+            raise LabelError(f"labels must have the shape {tuple(logits.shape[-2:])} of a member's logits; got {tuple(labels.shape)}")
+        if labels.dtype == torch.bool:
+            return labels
+        present = labels == 1
+        wrong = (~present & (labels != 0)).nonzero()
+        if len(wrong):
+            row, node = wrong[0].tolist()
+            raise LabelError(
+                f"row {row}, node {self.hierarchy.nodes[node]!r}: a label must be 0 or 1, got {labels[row, node].item()}"
+            )
+        return present
+
+    def _weights_for(self, weights: NodeWeights | None, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
+        positive, negative = (self.positive, self.negative) if weights is None else self._weight_tensors(weights)
+        return positive.to(device, dtype), negative.to(device, dtype)
+
+    def _weight_tensors(self, weights: NodeWeights | None) -> tuple[Tensor, Tensor]:
+        nodes = len(self.hierarchy)
+        if weights is None:
+            return torch.ones(nodes, dtype=torch.float64), torch.ones(nodes, dtype=torch.float64)
+        if weights.positive.shape != (nodes,) or weights.negative.shape != (nodes,):
+            raise ArgumentError(f"weights must have one value for each of {nodes} nodes; got {weights.positive.shape}")
+        return torch.tensor(weights.positive), torch.tensor(weights.negative)
+
+
+def doubt(focus: str, logits: Tensor, present: Tensor) -> Tensor:
+    """U of the focal weight, from unconstrained logits: (rows, nodes) of an ensemble, or for each member (``focal``)."""
+    if focus == "focal":
+        return torch.where(present, -logits, logits).sigmoid()
+    members = logits if logits.ndim == 3 else logits.unsqueeze(0)
+    return UNCERTAINTIES[focus](members.sigmoid())

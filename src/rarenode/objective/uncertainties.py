@@ -1,0 +1,140 @@
+"""How unsure an ensemble is about each node of each row.
+
+Every kind takes the members' probabilities ``p`` (members, ...) of a binary node and returns (...). With ``mu`` the mean
+over members, ``sigma`` their standard deviation (divisor members - 1; 0 for a single member), H the binary entropy, and
+logarithms to the base 2:
+
+=================  =====================================================================================================
+``bbma``           1 - 2 (max(mu, 1 - mu) - 1/2): the Bayesian model average, 1 at mu = 1/2
+``gmu``            1 - (2 mu_max - 1)(1 - exp(-SNR)), SNR = (2 mu_max - 1) / (2 sigma + 1e-10): gated margin uncertainty
+``epistemic_kl``   mean over ordered pairs of different members of KL(p_i || p_j)
+``epistemic_js``   the same with the Jensen-Shannon divergence; at most 1
+``predictive``     H(mu)
+``aleatoric``      mean of H(p_i)
+=================  =====================================================================================================
+
+Uncertainties weigh a loss; they are never a path for the gradient, which would push members towards each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rarenode.errors import ArgumentError
+
+Probabilities = TypeVar("Probabilities", Tensor, NDArray[Any])
+
+
+def uncertainty(probs: Probabilities, kind: str) -> Probabilities:
+    """The uncertainty of an ensemble, by node.
+
+    Args:
+        probs: the members' *unconstrained* probabilities, (members, ...), as a numpy array or a torch tensor.
+        kind: ``bbma``, ``gmu``, ``epistemic_kl``, ``epistemic_js``, ``predictive`` or ``aleatoric``.
+
+    Returns:
+        (...), of the kind that was given, without gradient.
+
+    >>> uncertainty(np.array([[0.5, 0.9], [0.5, 0.7]]), "bbma").round(6)
+    array([1. , 0.4])
+    """
+    compute = UNCERTAINTIES.get(kind)
+    if compute is None:
+        raise ArgumentError(f"unknown uncertainty {kind!r}; choose one of {', '.join(UNCERTAINTIES)}")
+    tensor = probs.detach() if isinstance(probs, Tensor) else torch.from_numpy(np.asarray(probs, dtype=_float_type(probs)))
+    if tensor.ndim == 0 or len(tensor) == 0:
+        raise ArgumentError(f"probabilities must have members in the first dimension; got the shape {tuple(tensor.shape)}")
+    if not bool(((tensor >= 0) & (tensor <= 1)).all()):
+        raise ArgumentError("probabilities must lie between 0 and 1; are these logits? apply the sigmoid first")
+    result = compute(tensor)
+    return result if isinstance(probs, Tensor) else result.numpy()
+
+
+def bbma(probs: Tensor) -> Tensor:
+    """1 - 2 (mu_max - 1/2), which is twice the probability of the less likely answer."""
+    mu = _mean(probs)
+    return 2 * torch.minimum(mu, 1 - mu)
+
+
+def gmu(probs: Tensor) -> Tensor:
+    """The margin of the average, trusted only as far as the members agree."""
+    mu = _mean(probs)
+    margin = (2 * mu - 1).abs()
+    centred = _centred(probs)
+    sigma = (centred.square().sum(0) / max(1, len(probs) - 1)).sqrt()
+    snr = margin / (2 * sigma + 1e-10)
+    return 1 - margin * -torch.expm1(-snr)
+
+
+def epistemic_kl(probs: Tensor) -> Tensor:
+    """Pairwise KL, without pairs: it is the sample covariance of p and logit(p).
+
+    KL(p||q) + KL(q||p) = (p - q)(logit p - logit q) for two binary distributions, and the mean of a product of differences
+    over all pairs is twice a covariance. Probabilities keep one machine epsilon away from 0 and 1, so that it is finite.
+    """
+    eps = torch.finfo(probs.dtype).eps
+    p = probs.clamp(eps, 1 - eps)
+    covariance = (_centred(p) * _centred(torch.logit(p))).sum(0) / max(1, len(probs) - 1)
+    return covariance.clamp_min(0) / math.log(2)
+
+
+def epistemic_js(probs: Tensor) -> Tensor:
+    """Pairwise Jensen-Shannon divergence. Symmetric, so each unordered pair is computed once and counts twice."""
+    members = len(probs)
+    entropy = _entropy(probs)
+    total = torch.zeros_like(probs[0])
+    for apart in range(1, members):
+        left, right = slice(apart, None), slice(None, -apart)
+        mixed = _entropy((probs[left] + probs[right]) / 2)
+        total += (mixed - (entropy[left] + entropy[right]) / 2).clamp_min(0).sum(0)
+    return 2 * total / max(1, members * (members - 1))
+
+
+def predictive(probs: Tensor) -> Tensor:
+    """Entropy of the mean."""
+    return _entropy(_mean(probs))
+
+
+def aleatoric(probs: Tensor) -> Tensor:
+    """Mean of the entropies."""
+    return _entropy(probs).mean(0)
+
+
+UNCERTAINTIES: Mapping[str, Callable[[Tensor], Tensor]] = MappingProxyType(
+    {
+        "bbma": bbma,
+        "gmu": gmu,
+        "epistemic_kl": epistemic_kl,
+        "epistemic_js": epistemic_js,
+        "predictive": predictive,
+        "aleatoric": aleatoric,
+    }
+)
+
+
+def _mean(probs: Tensor) -> Tensor:
+    """Mean over members; exactly the common value where members agree."""
+    return probs[0] + (probs - probs[0]).mean(0)
+
+
+def _centred(values: Tensor) -> Tensor:
+    """Values less their mean over members; exactly 0 where members agree, which a plain mean does not promise."""
+    shifted = values - values[0]
+    return shifted - shifted.mean(0)
+
+
+def _entropy(probs: Tensor) -> Tensor:
+    """Binary entropy in bits; 0 at 0 and 1."""
+    return -(torch.xlogy(probs, probs) + torch.xlogy(1 - probs, 1 - probs)) / math.log(2)
+
+
+def _float_type(array: Any) -> type[np.floating[Any]]:
+    return np.float32 if getattr(array, "dtype", None) == np.float32 else np.float64

@@ -1,0 +1,38 @@
+"""What holds for every test: one Hypothesis profile, and a clear word where the real data are absent."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "ci",
+    deadline=None,
+    derandomize=True,
+    max_examples=60,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],  # a busy machine must not fail a test
+)
+settings.load_profile("ci")
+
+
+def why_no_real_data() -> str | None:
+    """The reason to skip tests on real data, or None if the data are there."""
+    folder = os.environ.get("RARENODE_DATA")
+    if not folder:
+        return "RARENODE_DATA is not set: it names the folder that holds HMC_data"
+    if not Path(folder).is_dir():
+        return f"RARENODE_DATA names {folder}, which is not a folder"
+    return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    reason = why_no_real_data()
+    if reason is None:
+        return
+    for item in items:
+        if item.get_closest_marker("real_data") is not None:
+            item.add_marker(pytest.mark.skip(reason=reason))
