@@ -1,6 +1,7 @@
 """Hierarchical multi-label learning that finds the rare, deep nodes.
 
-Every public name is here. A name is imported when it is first used, so that the parts which need no torch start at once.
+Every public name is here. A name is imported when it is first used, so that the parts which need no torch start at
+once.
 """
 
 from __future__ import annotations

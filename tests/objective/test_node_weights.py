@@ -167,7 +167,7 @@ def test_labels_of_the_wrong_shape_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"form": "as_guessed"}, {"classes": "three"}, {"side": "left"}, {"rescaling": "none"}, {"form": ""}]
+    "wrong", [{"form": "as_guessed"}, {"classes": "three"}, {"side": "left"}, {"rescaling": "none"}]
 )
 def test_unknown_options_are_refused_by_name(wrong: dict[str, str]) -> None:
     (value,) = wrong.values()

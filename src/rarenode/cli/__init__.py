@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from importlib import metadata
 from typing import Annotated
 
 import typer
 
+from rarenode import __version__
 from rarenode.cli import data
 from rarenode.cli.console import print_error
 from rarenode.errors import RarenodeError
@@ -30,14 +30,9 @@ app.add_typer(data.app, name="data")
 
 
 def _print_version(wanted: bool) -> None:
-    if not wanted:
-        return
-    try:
-        version = metadata.version("rarenode")
-    except metadata.PackageNotFoundError:
-        version = "(not installed, so its version is unknown)"
-    print(f"rarenode {version}")
-    raise typer.Exit
+    if wanted:
+        print(f"rarenode {__version__}")
+        raise typer.Exit
 
 
 @app.callback()

@@ -1,23 +1,19 @@
-"""How the commands write: results to the standard output, everything else to the standard error."""
+"""How the commands write: results to the standard output, progress and errors to the standard error."""
 
 from __future__ import annotations
 
 import sys
 
 from rich.console import Console
+from rich.table import Table
 
-WIDE = 10_000
-"""A file or a pipe has no width; without this rich would cut tables there at 80 columns."""
-
-
-def results() -> Console:
-    """Return the console for what was asked for."""
-    return Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDE)
+WIDTH_OF_FILES = 120
+"""A file or a pipe has no width of its own, and rich's 80 columns would cut tables."""
 
 
-def remarks() -> Console:
-    """Return the console for progress."""
-    return Console(highlight=False, markup=False, soft_wrap=True, stderr=True)
+def print_table(table: Table) -> None:
+    """Print a table as wide as the terminal."""
+    Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES, highlight=False, markup=False).print(table)
 
 
 def print_error(error: Exception) -> None:

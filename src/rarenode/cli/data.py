@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -10,12 +11,13 @@ from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.filesize import decimal
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from rarenode.cli.console import print_error, remarks, results
+from rarenode.cli.console import print_error, print_table
 from rarenode.data.catalogue import SPLITS, CatalogueEntry, CatalogueFile, catalogue, find_entries, find_entry
 from rarenode.data.fetch import Progress as FetchProgress
 from rarenode.data.fetch import fetch_entry, inspect_file, missing_files
@@ -23,7 +25,7 @@ from rarenode.data.locations import data_root
 from rarenode.errors import DownloadError, MissingFileError
 
 app = typer.Typer(
-    help="""The datasets of the paper: what there is, what is here, and how to get it.
+    help="""The datasets of the paper: list, describe, fetch.
 
 \b
 Examples:
@@ -66,8 +68,9 @@ def list_datasets(root: Root = None) -> None:
         files = [entry.file(split) for split in SPLITS]
         numbers = [file.rows if file else "-" for file in files] + [entry.features, entry.nodes, entry.scored]
         table.add_row(Text(entry.name), entry.kind, *map(str, numbers), _presence(entry, root))
-    results().print(table)
-    results().print(f"Data root: {data_root(root)}. train, valid and test count rows; scored counts the nodes that matter.")
+    print_table(table)
+    print("train, valid, test: rows. scored: nodes that count in the loss and the metrics.")
+    print(f"Data root: {data_root(root)}")
 
 
 @app.command("info")
@@ -100,14 +103,14 @@ def describe_dataset(
         ("licence", entry.licence),
     ):
         sheet.add_row(key, Text(value))
-    results().print(sheet)
+    print_table(sheet)
 
 
 @app.command("fetch")
 def fetch_datasets(
     names: Annotated[
         list[str],
-        typer.Argument(metavar="NAME...", help="Names from `rarenode data list`, or all.", show_default=False),
+        typer.Argument(metavar="NAME", help="Names from `rarenode data list`, or all.", show_default=False),
     ],
     root: Root = None,
     mirror: Annotated[
@@ -142,26 +145,26 @@ def fetch_datasets(
             continue
         if not quiet:
             for file in fetched:
-                results().print(f"{file.path}: {decimal(file.size)}, {file.status}, {file.verified}")
+                print(f"{file.path}: {decimal(file.size)}, {file.status}, {file.verified}")
     if failed:
         raise typer.Exit(1)
 
 
 def _presence(entry: CatalogueEntry, root: Path | None) -> str:
     missing, all_files = len(missing_files(entry, root)), len(entry.files)
-    return {0: "yes", all_files: "no"}.get(missing, f"{all_files - missing} of {all_files} files")
+    return {0: "yes", all_files: "no"}.get(missing, f"{all_files - missing} of {all_files}")
 
 
 def _describe_file(file: CatalogueFile, root: Path | None) -> str:
     size = "size unknown" if file.size is None else f"{file.size} bytes"
     origin = "" if file.published else "; not published anywhere"
     checksum = file.sha256 or "unknown"
-    return f"{file.path}\n{file.rows} rows, {size}, sha256 {checksum}{origin}\n{inspect_file(file, root)}"
+    return f"{file.path}\n{file.rows} rows, {size}{origin}\nsha256 {checksum}\n{inspect_file(file, root)}"
 
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[FetchProgress | None]:
-    console = remarks()
+    console = Console(stderr=True)
     if quiet:
         yield None
     elif console.is_terminal:
@@ -171,8 +174,8 @@ def _progress(quiet: bool) -> Iterator[FetchProgress | None]:
 
             def move_bar(file: CatalogueFile, done: int, total: int) -> None:
                 if file not in tasks:
-                    tasks[file] = bars.add_task(file.path.name)
-                bars.update(tasks[file], completed=done, total=total)
+                    tasks[file] = bars.add_task(file.path.name, total=total)
+                bars.update(tasks[file], completed=done)
 
             yield move_bar
     else:
@@ -181,6 +184,6 @@ def _progress(quiet: bool) -> Iterator[FetchProgress | None]:
         def print_line(file: CatalogueFile, done: int, total: int) -> None:
             if file not in begun:
                 begun.add(file)
-                console.print(f"fetching {file.path.name}, {decimal(total)}")
+                print(f"fetching {file.path.name}, {decimal(total)}", file=sys.stderr)
 
         yield print_line

@@ -11,14 +11,16 @@
     ?,c,01/01                                                 % ? is missing; @ joins the labels of a row
     {0 1.5, 2 02}                                             % a sparse row: what is not named is 0
 
-In a DAG every entry is a ``parent/child`` pair and the labels of rows are single names. A tree's nodes are named by their
-whole path, and the benchmark's artificial ``root`` is added above its top level; a DAG has the nodes that its pairs name.
+In a DAG every entry is a ``parent/child`` pair and the labels of rows are single names. A tree's nodes are named by
+their whole path, and the benchmark's artificial ``root`` is added above its top level; a DAG has the nodes that its
+pairs name.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -37,8 +39,11 @@ ROOT = "root"
 MISSING = "?"
 NUMERIC = ("numeric", "real", "integer")
 
-_ATTRIBUTE = re.compile(r"""@attribute\s+(?:'(?P<single>[^']*)'|"(?P<double>[^"]*)"|(?P<bare>[^\s{]+))\s*(?P<type>.*)""", re.I | re.S)
-# What follows a % is a comment, but not inside quotes, nor inside a name of the header: the benchmark has "0point02%_MMS".
+_ATTRIBUTE = re.compile(
+    r"""@attribute\s+(?:'(?P<single>[^']*)'|"(?P<double>[^"]*)"|(?P<bare>[^\s{]+))\s*(?P<type>.*)""", re.I | re.S
+)
+# What follows a % is a comment, but not inside quotes, nor inside a name of the header: the benchmark has
+# "0point02%_MMS".
 _COMMENT_IN_HEADER = re.compile(r"""('[^']*'|"[^"]*")|(?:^|(?<=\s))%.*""", re.S)
 _COMMENT_IN_ROW = re.compile(r"""('[^']*'|"[^"]*")|%.*""", re.S)
 _FIELD = re.compile(r"""\s*(?:'(?P<single>[^']*)'|"(?P<double>[^"]*)"|(?P<bare>[^,]*?))\s*(?:,|$)""", re.S)
@@ -54,8 +59,8 @@ class ArffFile:
     """(rows, nodes), closed under ancestors. A row whose class is ``?`` has no label."""
     hierarchy: Hierarchy
     feature_names: tuple[str, ...]
-    """Distinct. A nominal attribute ``strand {w,c}`` has the columns ``strand=w`` and ``strand=c``; where the file declares
-    a name twice (the benchmark's Expr does), the second is ``name#2``."""
+    """Distinct. A nominal attribute ``strand {w,c}`` has the columns ``strand=w`` and ``strand=c``; where the file
+    declares a name twice (the benchmark's Expr does), the second is ``name#2``."""
     kind: Literal["tree", "dag"]
 
 
@@ -64,8 +69,8 @@ def read_arff(path: Path | str, kind: Kind = "auto") -> ArffFile:
 
     Args:
         path: the file, UTF-8.
-        kind: ``tree`` (entries are paths), ``dag`` (entries are parent/child pairs), or ``auto``: a DAG if every entry is a
-            pair and all labels of rows are single names.
+        kind: ``tree`` (entries are paths), ``dag`` (entries are parent/child pairs), or ``auto``: a DAG if every
+            entry is a pair and all labels of rows are single names.
 
     Raises:
         MissingFileError: there is no such file.
@@ -171,11 +176,15 @@ def _feature(path: Path, number: int, name: str, kind: str) -> _Attribute:
     if kind.startswith("{") and kind.endswith("}"):
         categories = tuple(_split(kind[1:-1]))
         if not all(categories) or len(set(categories)) < len(categories):
-            raise FileFormatError(path, number, f"attribute {name!r}: the values in {{...}} must be distinct and not empty")
+            raise FileFormatError(
+                path, number, f"attribute {name!r}: the values in {{...}} must be distinct and not empty"
+            )
         codes = {category: code for code, category in enumerate(categories)}
         return _Attribute(name, categories, codes | {MISSING: -1})
     raise FileFormatError(
-        path, number, f"attribute {name!r}: expected numeric, real, integer, {{a,b,...}} or hierarchical, got {kind[:60]!r}"
+        path,
+        number,
+        f"attribute {name!r}: expected numeric, real, integer, {{a,b,...}} or hierarchical, got {kind[:60]!r}",
     )
 
 
@@ -186,14 +195,15 @@ def _feature_names(header: _Header) -> tuple[str, ...]:
             names.append(attribute.name)
         else:
             names.extend(f"{attribute.name}={category}" for category in attribute.categories)
-    taken: set[str] = set()
-    for place, name in enumerate(names):
-        count = 1
-        while names[place] in taken:
-            count += 1
-            names[place] = f"{name}#{count}"
-        taken.add(names[place])
-    return tuple(names)
+    distinct: dict[str, None] = {}
+    seen: Counter[str] = Counter()
+    for name in names:
+        candidate = name
+        while candidate in distinct:
+            seen[name] += 1
+            candidate = f"{name}#{seen[name] + 1}"
+        distinct[candidate] = None
+    return tuple(distinct)
 
 
 # --- rows --------------------------------------------------------------------------------------------------------
@@ -230,7 +240,9 @@ def _read_rows(path: Path, lines: Iterator[tuple[int, str]], header: _Header) ->
             raise FileFormatError(path, number, f"expected {width} values, the class included; got {len(fields)}")
         try:
             rows.numeric.append([_number(text) for text in pick_numeric(fields)])
-            rows.nominal.append([attribute.codes[text] for (_, attribute), text in zip(nominal, pick_nominal(fields), strict=True)])
+            rows.nominal.append(
+                [attribute.codes[text] for (_, attribute), text in zip(nominal, pick_nominal(fields), strict=True)]
+            )
         except (ValueError, KeyError):
             raise FileFormatError(path, number, _bad_value(placed, fields)) from None
         rows.labels.append(_row_labels(path, number, fields[header.class_position]))
@@ -263,7 +275,7 @@ def _split(line: str) -> list[str]:
 
 
 def _sparse_fields(path: Path, number: int, line: str, absent: list[str]) -> list[str]:
-    """Fields of a row ``{place value, ...}``; places count from 0, and what is not named has the value ARFF gives it, zero."""
+    """Fields of a row ``{place value, ...}``; places count from 0, and what is not named takes the ``absent`` field."""
     if not line.endswith("}"):
         raise FileFormatError(path, number, "expected a sparse row to end with '}'")
     fields = list(absent)
@@ -272,7 +284,9 @@ def _sparse_fields(path: Path, number: int, line: str, absent: list[str]) -> lis
         place, _, value = item.strip().partition(" ")
         if not (place.isascii() and place.isdigit()) or int(place) >= len(fields) or not value.strip():
             raise FileFormatError(
-                path, number, f"expected 'place value' with a place from 0 to {len(fields) - 1}, got {item.strip()[:60]!r}"
+                path,
+                number,
+                f"expected 'place value' with a place from 0 to {len(fields) - 1}, got {item.strip()[:60]!r}",
             )
         if int(place) in named:
             raise FileFormatError(path, number, f"place {place} is named twice")
@@ -323,7 +337,9 @@ def _assemble(path: Path, header: _Header, rows: _Rows) -> NDArray[np.float64]:
     if len(infinite):
         row, place = infinite[0].tolist()
         name = [a.name for a in header.attributes if a.categories is None][place]
-        raise FileFormatError(path, rows.lines[row], f"attribute {name!r}: expected a finite number, got {numeric[row, place]}")
+        raise FileFormatError(
+            path, rows.lines[row], f"attribute {name!r}: expected a finite number, got {numeric[row, place]}"
+        )
     codes = np.array(rows.nominal, dtype=np.int64).reshape(count, -1)
     columns: list[NDArray[np.float64]] = []
     next_numeric, next_nominal = iter(numeric.T), iter(codes.T)
@@ -353,7 +369,9 @@ def _build_hierarchy(path: Path, header: _Header, kind: Literal["tree", "dag"]) 
             return Hierarchy.from_edges([*tree.edges, *((ROOT, top) for top in tree.roots)], nodes=(ROOT,))
         if tree.roots == (ROOT,):
             return tree
-        raise HierarchyError(f"a class is named {ROOT!r}, as the node that stands above all classes, but is not above them")
+        raise HierarchyError(
+            f"a class is named {ROOT!r}, as the node that stands above all classes, but is not above them"
+        )
     except HierarchyError as error:
         raise FileFormatError(path, header.class_line, str(error)) from error
 
@@ -371,6 +389,8 @@ def _encode_labels(path: Path, rows: _Rows, hierarchy: Hierarchy) -> NDArray[np.
         for label in labels:
             column = hierarchy.index.get(label)
             if column is None:
-                raise FileFormatError(path, rows.lines[row], f"label {label[:60]!r} is not in the hierarchy of the class attribute")
+                raise FileFormatError(
+                    path, rows.lines[row], f"label {label[:60]!r} is not in the hierarchy of the class attribute"
+                )
             Y[row, column] = True
     return hierarchy.close(Y)

@@ -57,9 +57,10 @@ def load_dataset(name: str, root: Path | str | None = None, prepare: Prepare = "
     Args:
         name: such as ``cellcycle_FUN``, ``derisi_GO``, ``enron``, ``diatoms``; `rarenode data list` shows all.
             The training files of ``expr_FUN_rebuilt`` and ``expr_GO_rebuilt`` are reconstructions.
-        root: the folder that holds the data; defaults to the environment variable ``RARENODE_DATA``, then the user's cache.
-        prepare: ``as_published`` (what produced the paper's tables), ``no_leakage`` (statistics of training rows only), or
-            ``none`` (as in the files, NaN where missing).
+        root: the folder that holds the data; defaults to the environment variable ``RARENODE_DATA``, then the user's
+            cache.
+        prepare: ``as_published`` (what produced the paper's tables), ``no_leakage`` (statistics of training rows
+            only), or ``none`` (as in the files, NaN where missing).
 
     Raises:
         UnknownDatasetError: there is no such name.
@@ -93,7 +94,7 @@ def _read(entry: CatalogueEntry, file: CatalogueFile, folder: Path) -> ArffFile:
     expected = file.rows, entry.features, entry.nodes, entry.edges
     if found != expected:
         raise DataError(
-            f"{path}: expected {expected} rows, features, nodes and edges of {entry.name}'s {file.split} split, got {found}"
+            f"{path}: {entry.name} has {expected} rows, features, nodes and edges in its {file.split} file; got {found}"
         )
     return content
 
@@ -118,7 +119,11 @@ def _prepared(
             return prepare_as_published(train, valid, test)
         case "no_leakage":
             preparation = Preparation.fit(train)
-            return preparation.apply(train), None if valid is None else preparation.apply(valid), preparation.apply(test)
+            return (
+                preparation.apply(train),
+                None if valid is None else preparation.apply(valid),
+                preparation.apply(test),
+            )
         case "none":
             return (
                 train.astype(np.float32),

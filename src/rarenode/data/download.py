@@ -92,7 +92,7 @@ class _TransientError(Exception):
 class _NoDowngrade(request.HTTPRedirectHandler):
     """Follows redirections, but never from https to anything else."""
 
-    def redirect_request(  # noqa: PLR0917  (the signature is urllib's)
+    def redirect_request(
         self, req: request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
     ) -> request.Request | None:
         if req.type == "https" and urlsplit(newurl).scheme != "https":
@@ -116,9 +116,7 @@ def _web_only_opener() -> request.OpenerDirector:
     return opener
 
 
-def _go_on(
-    address: str, part: Path, size: int | None, report: Callable[[int, int], None], timeout: float
-) -> bool:
+def _go_on(address: str, part: Path, size: int | None, report: Callable[[int, int], None], timeout: float) -> bool:
     have = part.stat().st_size if part.exists() else 0
     if size is not None and have > size:
         part.unlink()

@@ -30,7 +30,7 @@ if sys.platform != "win32":
 class Progress(Protocol):
     """Is told how far the download of a file is; ``done`` falls back when a download has to start anew."""
 
-    def __call__(self, file: CatalogueFile, done: int, total: int) -> None:
+    def __call__(self, file: CatalogueFile, done: int, total: int, /) -> None:
         """Take note that ``done`` of ``total`` bytes are there."""
 
 

@@ -1,9 +1,10 @@
 """From raw features to what a network is fed: missing values filled, columns standardised, float32.
 
-Two ways. `Preparation` takes every statistic from training rows and applies it unchanged to whatever comes later; it is the
-right one for your own data. `prepare_as_published` repeats what produced the paper's tables: each file's missing values are
-filled with the means *of that file*, test file included, and the scale comes from training and validation rows together. That
-leaks a little of the test distribution into its features, and is here only so that the tables can be reproduced.
+Two ways. `Preparation` takes every statistic from training rows and applies it unchanged to whatever comes later; it
+is the right one for your own data. `prepare_as_published` repeats what produced the paper's tables: each file's
+missing values are filled with the means *of that file*, test file included, and the scale comes from training and
+validation rows together. That leaks a little of the test distribution into its features, and is here only so that the
+tables can be reproduced.
 """
 
 from __future__ import annotations
@@ -68,11 +69,12 @@ def known_means(X: NDArray[np.float64]) -> NDArray[np.float64]:
     """The mean of each column's known values; 0 where none is known."""
     known = ~np.isnan(X)
     count = known.sum(axis=0)
-    return np.where(known, X, 0.0).sum(axis=0) / np.maximum(count, 1)
+    means: NDArray[np.float64] = np.where(known, X, 0.0).sum(axis=0) / np.maximum(count, 1)
+    return means
 
 
 def standardisation(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and deviation of each column; a deviation that is no more than rounding counts as constant, and becomes 1."""
+    """Mean and deviation of each column; a deviation that is no more than rounding is taken as 1."""
     mean, deviation = X.mean(axis=0), X.std(axis=0)
     rounding = 10 * np.finfo(np.float64).eps * np.abs(mean)
     return mean, np.where(deviation <= rounding, 1.0, deviation)
@@ -84,5 +86,7 @@ def _check(X: NDArray[Any], features: int | None) -> NDArray[np.float64]:
         raise DataError(f"features must have the shape (rows, {features or 'features'}); got {raw.shape}")
     if np.isinf(raw).any():
         row, column = np.argwhere(np.isinf(raw))[0].tolist()
-        raise DataError(f"row {row}, feature {column}: expected a finite number or NaN for a missing one, got {raw[row, column]}")
+        raise DataError(
+            f"row {row}, feature {column}: expected a finite number or NaN for a missing one, got {raw[row, column]}"
+        )
     return raw

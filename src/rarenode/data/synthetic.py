@@ -1,10 +1,10 @@
 """Synthetic data that are hard in the way real ones are.
 
-A hierarchy is drawn level by level. Children share their parent's rows by a Zipf law, so deep nodes are rare and the tail is
-long. A row draws several labels; each walks down from the top and may stop half-way. A node shifts the features of its
-rows in a direction of its own, by less the deeper it lies, and all rows share Gaussian noise. Deep nodes can then be *ranked* far
-better than by chance, but hardly ever reach a probability of one half: a plainly trained model at threshold 0.5 does not
-predict them.
+A hierarchy is drawn level by level. Children share their parent's rows by a Zipf law, so deep nodes are rare and the
+tail is long. A row draws several labels; each walks down from the top and may stop half-way. A node shifts the
+features of its rows in a direction of its own, by less the deeper it lies, and all rows share Gaussian noise. Deep
+nodes can then be *ranked* far better than by chance, but hardly ever reach a probability of one half: a plainly
+trained model at threshold 0.5 does not predict them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SECOND_PARENTS = 0.3
 
 
 def make_hierarchical(
-    rows: int = 2000,
+    rows: int = 3000,
     *,
     nodes: int = 200,
     depth: int = 5,
@@ -36,7 +36,7 @@ def make_hierarchical(
     labels_per_row: float = 2.0,
     tail: float = 1.0,
     stop: float = 0.15,
-    noise: float = 1.0,
+    noise: float = 2.0,
     seed: int = 0,
 ) -> Dataset:
     """Draw a hierarchical multi-label dataset; half of the rows train, a quarter each validate and test.
@@ -50,7 +50,7 @@ def make_hierarchical(
         labels_per_row: mean number of labels that a row draws, at least 1; their ancestors come on top.
         tail: exponent of the Zipf law by which children share their parent's rows; 0 shares evenly.
         stop: the chance that a label goes no deeper, at every node that has children.
-        noise: deviation of the noise on each feature; the shifts of all nodes are of the order of 1.
+        noise: deviation of the noise on each feature, where that of the signal is 1.
         seed: decides everything.
 
     Returns:
@@ -133,6 +133,7 @@ def _draw_features(
 ) -> NDArray[np.float64]:
     shift = rng.standard_normal((len(hierarchy), features)) / np.sqrt(1 + hierarchy.depth)[:, None]
     signal = Y.astype(np.float64) @ shift
+    signal /= max(signal.std(), 1e-300)  # so that the noise means the same for every hierarchy
     return signal + noise * rng.standard_normal(signal.shape)
 
 

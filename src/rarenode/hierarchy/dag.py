@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
@@ -25,8 +26,8 @@ Number = TypeVar("Number", bound=np.generic)
 class Hierarchy:
     """A frozen directed acyclic graph of named nodes.
 
-    Columns (the order of ``nodes``) are canonical: by depth, then by name. Equal hierarchies have equal columns whatever
-    the order of the input, and every edge leads from a lower column to a higher one.
+    Columns (the order of ``nodes``) are canonical: by depth, then by name. Equal hierarchies have equal columns
+    whatever the order of the input, and every edge leads from a lower column to a higher one.
 
     >>> hierarchy = Hierarchy.from_edges([("animal", "dog"), ("animal", "cat"), ("pet", "dog")])
     >>> hierarchy.nodes
@@ -94,7 +95,7 @@ class Hierarchy:
             for step in steps[1:]:
                 prefixes.append(f"{prefixes[-1]}{separator}{step}")
             nodes.update(dict.fromkeys(prefixes))
-            edges.update(dict.fromkeys(zip(prefixes, prefixes[1:], strict=False)))
+            edges.update(dict.fromkeys(pairwise(prefixes)))
         return cls(order_nodes(edges, nodes))
 
     # --- shape ---------------------------------------------------------------------------------------------------
@@ -195,8 +196,8 @@ class Hierarchy:
     def sum_over_descendants(self, values: NDArray[Number]) -> NDArray[Number]:
         """For each node, the sum of ``values`` over the node and its distinct descendants.
 
-        On a tree this costs the edges. On a DAG a value may reach an ancestor along several paths but counts once, which
-        costs the number of (ancestor, descendant) pairs.
+        On a tree this costs the edges. On a DAG a value may reach an ancestor along several paths but counts once,
+        which costs the number of (ancestor, descendant) pairs.
         """
         sums = np.array(values)
         if sums.shape != (len(self),):

@@ -1,9 +1,9 @@
 """From edges in any order to one canonical order of nodes.
 
-A node's *depth* is the length of the longest path that leads to it from a root. Nodes are ordered by depth, then by name,
-so that two hierarchies with the same content have the same columns. It follows that every edge leads from a lower column
-to a higher one: walking the columns backwards visits every child before its parents, which is all that the rest of the
-library needs to work at the cost of the edges.
+A node's *depth* is the length of the longest path that leads to it from a root. Nodes are ordered by depth, then by
+name, so that two hierarchies with the same content have the same columns. It follows that every edge leads from a
+lower column to a higher one: walking the columns backwards visits every child before its parents, which is all that
+the rest of the library needs to work at the cost of the edges.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _depths(count: int, pairs: list[tuple[int, int]], names: list[str]) -> list[
 
 
 def _describe_cycle(pairs: list[tuple[int, int]], waiting: list[int], names: list[str]) -> str:
-    """One cycle among the nodes that could not be taken off. Each of them has a parent among them, so walking up ends."""
+    """One cycle among the nodes that could not be taken off. Each has a parent among them, so going up comes round."""
     parent_of = {child: parent for parent, child in pairs if waiting[parent] and waiting[child]}
     node = min(parent_of, key=lambda n: names[n])
     trail: dict[int, None] = {}

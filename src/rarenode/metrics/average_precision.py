@@ -1,8 +1,9 @@
 """Micro-averaged average precision: all (row, node) cells ranked together.
 
-AP is the sum, over the distinct scores s in falling order, of (recall at s - recall before) x (precision at s), where a cell
-counts as predicted if its score is at least s. Recall only rises at scores that a positive cell has, so the sum runs over
-those alone: with all scores and the positive ones sorted, two binary searches count what lies at or above each.
+AP is the sum, over the distinct scores s in falling order, of (recall at s - recall before) x (precision at s), where
+a cell counts as predicted if its score is at least s. Recall only rises at scores that a positive cell has, so the
+sum runs over those alone: with all scores and the positive ones sorted, two binary searches count what lies at or
+above each.
 """
 
 from __future__ import annotations

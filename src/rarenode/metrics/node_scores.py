@@ -1,7 +1,7 @@
 """Precision, recall and F1 of each node by itself.
 
-A score that is undefined (a node never predicted has no precision, one without a positive row no recall) counts as 0, so
-that a mean over nodes says how many of them are found at all.
+A score that is undefined (a node never predicted has no precision, one without a positive row no recall) counts as 0,
+so that a mean over nodes says how many of them are found at all.
 """
 
 from __future__ import annotations
@@ -72,4 +72,5 @@ def as_indicator(values: Any, what: str) -> NDArray[np.bool_]:
         return array
     if array.dtype.kind not in "iuf" or not np.isin(array, (0, 1)).all():
         raise LabelError(f"{what} must be 0 or 1")
-    return array == 1
+    indicator: NDArray[np.bool_] = array == 1
+    return indicator

@@ -1,7 +1,7 @@
 """The paper's five figures, and the count it never gives: how many nodes are predicted, and found, at all.
 
-``f1``, ``precision`` and ``recall`` are means over scored nodes of the node-wise scores (0 where undefined); ``ap`` and ``bin_ap`` are
-micro-averaged over scored nodes, ``bin_ap`` from the 0/1 predictions. All are fractions.
+``f1``, ``precision`` and ``recall`` are means over scored nodes of the node-wise scores (0 where undefined); ``ap``
+and ``bin_ap`` are micro-averaged over scored nodes, ``bin_ap`` from the 0/1 predictions. All are fractions.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ def summary_by_rarity(
     mask = _mask(scored, truth.shape[1])
     count = np.asarray(training_positives)
     if count.shape != (truth.shape[1],):
-        raise ArgumentError(f"training_positives must have one count for each of {truth.shape[1]} nodes; got {count.shape}")
+        raise ArgumentError(
+            f"training_positives must have one count for each of {truth.shape[1]} nodes; got {count.shape}"
+        )
     return {
         band: _summarise(truth, probabilities, threshold, mask & (count >= fewest) & (count <= most))
         for band, (fewest, most) in RARITY_BANDS.items()
@@ -122,5 +124,7 @@ def _check(Y: Any, probs: Any) -> tuple[NDArray[np.bool_], NDArray[Any]]:
 def _mask(scored: ArrayLike | None, nodes: int) -> NDArray[np.bool_]:
     mask = np.ones(nodes, dtype=np.bool_) if scored is None else np.asarray(scored)
     if mask.dtype != np.bool_ or mask.shape != (nodes,):
-        raise ArgumentError(f"scored must be a boolean mask of {nodes} nodes; got {mask.dtype} of the shape {mask.shape}")
+        raise ArgumentError(
+            f"scored must be a boolean mask of {nodes} nodes; got {mask.dtype} of the shape {mask.shape}"
+        )
     return mask

@@ -1,4 +1,5 @@
-"""What training minimises: constraint, node weights, uncertainty focus, schedules, and the loss that multiplies them."""
+"""What training minimises: constraint, node weights, uncertainty focus, schedules, and the loss that multiplies
+them."""
 
 from rarenode.objective.constraint import constrain
 from rarenode.objective.loss import RareNodeLoss

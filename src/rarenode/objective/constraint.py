@@ -1,13 +1,14 @@
 """The max constraint: a parent is never less probable than its child.
 
-For a node i with descendants S_i (i among them) the constrained score is ``max over j in S_i of score_j`` (the paper's
-f_CM, there written with a nodes x nodes matrix). Here the maximum climbs the edges: first *which* node is the maximiser,
-without gradient; then its score is picked, which sends the gradient to the maximiser alone. A monotone function such as
-the sigmoid may be applied before or after, so logits are constrained in training and probabilities at inference.
+For a node i with descendants S_i (i among them) the constrained score is ``max over j in S_i of score_j`` (the
+paper's f_CM, there written with a nodes x nodes matrix). Here the maximum climbs the edges: first *which* node is the
+maximiser, without gradient; then its score is picked, which sends the gradient to the maximiser alone. A monotone
+function such as the sigmoid may be applied before or after, so logits are constrained in training and probabilities
+at inference.
 
-In the loss a positive node must not take credit from a negative descendant, so there the maximum is over the descendants
-*with the node's own label* (`constrain_within_labels`). A negative node has only negative descendants, so for it this is the
-plain constraint, and for a positive one it is the paper's second term, f_CM of labels x scores.
+In the loss a positive node must not take credit from a negative descendant, so there the maximum is over the
+descendants *with the node's own label* (`constrain_within_labels`). A negative node has only negative descendants, so
+for it this is the plain constraint, and for a positive one it is the paper's second term, f_CM of labels x scores.
 """
 
 from __future__ import annotations
@@ -85,7 +86,8 @@ def _maximisers_on_cpu(scores: NDArray[Any], labels: NDArray[np.bool_], hierarch
 def maximisers_by_level(scores: Tensor, labels: Tensor, hierarchy: Hierarchy) -> Tensor:
     """The columns that `find_maximisers` finds, by whole-tensor operations, one level of parents after another.
 
-    This is how devices without our compiled loop do it: as many steps as the hierarchy is deep, each at the cost of its edges.
+    This is how devices without our compiled loop do it: as many steps as the hierarchy is deep, each at the cost of
+    its edges.
     """
     parents_of, children_of, levels = _on_device(hierarchy, scores.device)
     if bool((labels[..., children_of] & ~labels[..., parents_of]).any()):
@@ -101,9 +103,7 @@ def maximisers_by_level(scores: Tensor, labels: Tensor, hierarchy: Hierarchy) ->
         top = own.scatter_reduce(-1, slots, offered, "amax")
         # Among equals the lowest column wins. The parent's own column is lower than any of its descendants'.
         own_claim = torch.where(_equals(own, top), parents, nobody)
-        offered_claim = torch.where(
-            _equals(offered, top[..., parent_slot]) & same_side, best[..., children], nobody
-        )
+        offered_claim = torch.where(_equals(offered, top[..., parent_slot]) & same_side, best[..., children], nobody)
         best[..., parents] = own_claim.scatter_reduce(-1, slots, offered_claim, "amin")
         value[..., parents] = top
     return best
@@ -134,5 +134,5 @@ def _on_device(hierarchy: Hierarchy, device: torch.device) -> tuple[Tensor, Tens
 def _check_width(shape: tuple[int, ...], hierarchy: Hierarchy) -> None:
     if not shape or shape[-1] != len(hierarchy):
         raise ArgumentError(
-            f"scores must have one column for each of the {len(hierarchy)} nodes in the last dimension; got the shape {tuple(shape)}"
+            f"scores must have the {len(hierarchy)} nodes in their last dimension; got the shape {tuple(shape)}"
         )

@@ -19,10 +19,12 @@ def find_maximisers(
     children: NDArray[np.int64],
     best: NDArray[np.int64],
 ) -> int:
-    """Write into ``best`` the column of the largest score among each node and its descendants with the node's own label.
+    """Write into ``best`` the column of the largest score among each node and its descendants with the node's own
+    label.
 
-    ``scores`` and ``best`` are (rows, nodes). ``labels`` (label rows, nodes) is used again from its start when it has fewer
-    rows, as the members of an ensemble share them. Of equal scores the lowest column wins; NaN wins over every number.
+    ``scores`` and ``best`` are (rows, nodes). ``labels`` (label rows, nodes) is used again from its start when it has
+    fewer rows, as the members of an ensemble share them. Of equal scores the lowest column wins; NaN wins over every
+    number.
 
     Returns the number of an edge whose child is labelled while its parent is not, or -1 where labels are closed.
     """

@@ -4,10 +4,10 @@ At a member, row and node, with label y:
 
     loss = W(y) x (U0 + U^k) x BCE(p~, y)
 
-p~ is the max-constrained probability (see `constraint`): over all descendants where y = 0, over the positive ones where
-y = 1. W(y) are node weights (see `weights`). U is the ensemble's uncertainty (see `uncertainties`) from the members' *un*constrained
-probabilities, without gradient; it is the same for every member. ``focus="focal"`` is the classic focal term instead, 1 - p(y) of
-each member by itself.
+p~ is the max-constrained probability (see `constraint`): over all descendants where y = 0, over the positive ones
+where y = 1. W(y) are node weights (see `weights`). U is the ensemble's uncertainty (see `uncertainties`) from the
+members' *un*constrained probabilities, without gradient; it is the same for every member. ``focus="focal"`` is the
+classic focal term instead, 1 - p(y) of each member by itself.
 
 The constraint is applied to logits: the sigmoid is monotone, so this is the same maximum, and BCE of a logit neither
 overflows nor loses digits. Nothing here has nodes x nodes elements.
@@ -38,12 +38,13 @@ class RareNodeLoss(torch.nn.Module):
     Args:
         hierarchy: its node order is the order of the last dimension of logits and labels.
         weights: what `node_weights` returns; None weighs all annotations 1.
-        focus: None, ``focal``, or an uncertainty: ``bbma``, ``gmu``, ``epistemic_kl``, ``epistemic_js``, ``predictive``, ``aleatoric``.
+        focus: None, ``focal``, or an uncertainty: ``bbma``, ``gmu``, ``epistemic_kl``, ``epistemic_js``,
+            ``predictive``, ``aleatoric``.
         u0: the gate U0, the least focal weight.
         k: the exponent of the uncertainty.
         scored: boolean mask of the nodes that count; None counts all. An artificial root should not.
-        reduction: ``mean`` over rows and scored nodes, summed over members; ``sum``; or ``none`` (the shape of the logits,
-            unscored nodes zero).
+        reduction: ``mean`` over rows and scored nodes, summed over members; ``sum``; or ``none`` (the shape of the
+            logits, unscored nodes zero).
 
     >>> hierarchy = Hierarchy.from_edges([("animal", "cat"), ("animal", "dog")])
     >>> loss = RareNodeLoss(hierarchy)
@@ -106,7 +107,8 @@ class RareNodeLoss(torch.nn.Module):
         present = self._check(logits, labels)
         constrained = constrain_within_labels(logits, present, self.hierarchy)
         working = torch.promote_types(logits.dtype, torch.float32)
-        # A sum of losses stays finite for every finite logit: beyond the root of the largest number nothing more is learned.
+        # A sum of losses stays finite for every finite logit: beyond the root of the largest number nothing more is
+        # learned.
         bound = torch.finfo(working).max ** 0.5
         constrained = constrained.to(working).clamp(-bound, bound)
         cross_entropy = softplus(torch.where(present, -constrained, constrained))
@@ -133,7 +135,9 @@ class RareNodeLoss(torch.nn.Module):
             )
         labels = torch.as_tensor(labels, device=logits.device)
         if labels.shape != logits.shape[-2:]:
-            raise LabelError(f"labels must have the shape {tuple(logits.shape[-2:])} of a member's logits; got {tuple(labels.shape)}")
+            raise LabelError(
+                f"labels must have the shape {tuple(logits.shape[-2:])} of a member's logits; got {tuple(labels.shape)}"
+            )
         if labels.dtype == torch.bool:
             return labels
         present = labels == 1
@@ -141,11 +145,13 @@ class RareNodeLoss(torch.nn.Module):
         if len(wrong):
             row, node = wrong[0].tolist()
             raise LabelError(
-                f"row {row}, node {self.hierarchy.nodes[node]!r}: a label must be 0 or 1, got {labels[row, node].item()}"
+                f"row {row}, node {self.hierarchy.nodes[node]!r}: labels must be 0 or 1, got {float(labels[row, node])}"
             )
         return present
 
-    def _weights_for(self, weights: NodeWeights | None, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
+    def _weights_for(
+        self, weights: NodeWeights | None, dtype: torch.dtype, device: torch.device
+    ) -> tuple[Tensor, Tensor]:
         positive, negative = (self.positive, self.negative) if weights is None else self._weight_tensors(weights)
         return positive.to(device, dtype), negative.to(device, dtype)
 
@@ -159,7 +165,7 @@ class RareNodeLoss(torch.nn.Module):
 
 
 def doubt(focus: str, logits: Tensor, present: Tensor) -> Tensor:
-    """U of the focal weight, from unconstrained logits: (rows, nodes) of an ensemble, or for each member (``focal``)."""
+    """U of the focal weight, from unconstrained logits: one for all members, or (``focal``) one for each."""
     if focus == "focal":
         return torch.where(present, -logits, logits).sigmoid()
     members = logits if logits.ndim == 3 else logits.unsqueeze(0)

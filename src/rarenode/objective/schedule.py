@@ -2,11 +2,11 @@
 
 At step t of T a schedule has moved a share s of the way from the weight to its target:
 
-    w_t = w + s (target - w),    s = 0 (constant), t / (T - 1) (linear), (t / (T - 1))^3 (exponential), t mod 2 (alternating)
+    w_t = w + s (target - w),   s = 0 (constant), t/(T - 1) (linear), (t/(T - 1))^3 (exponential), t mod 2 (alternating)
 
-Steps are the batches of each epoch, or the epochs of the training. The paper moves towards 1, the unweighted loss; its
-published code moves towards w0. The mixed loss, lambda x weighted + (1 - lambda) x unweighted, is linear in the weights, so it
-is the same as the weights lambda w + (1 - lambda).
+Steps are the batches of each epoch, or the epochs of the training. The paper moves towards 1, the unweighted loss;
+its published code moves towards w0. The mixed loss, lambda x weighted + (1 - lambda) x unweighted, is linear in the
+weights, so it is the same as the weights lambda w + (1 - lambda).
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class WeightSchedule:
     """How node weights move during training.
 
     Args:
-        shape: ``constant``, ``linear``, ``exponential`` or ``alternating`` (even steps weighted, odd steps at the target).
+        shape: ``constant``, ``linear``, ``exponential`` or ``alternating`` (even steps weighted, odd steps at the
+            target).
         by: a step is a ``batch`` of each epoch, or an ``epoch`` of the training.
         towards: ``one`` (the unweighted loss, as the paper describes) or ``w0`` (as its published code does).
         mix: lambda, the share of the weighted loss in the mixed loss; 1 is the weighted loss alone.
@@ -44,7 +45,11 @@ class WeightSchedule:
     mix: float = 1.0
 
     def __post_init__(self) -> None:
-        for given, allowed, what in ((self.shape, Shape, "shape"), (self.by, By, "by"), (self.towards, Towards, "towards")):
+        for given, allowed, what in (
+            (self.shape, Shape, "shape"),
+            (self.by, By, "by"),
+            (self.towards, Towards, "towards"),
+        ):
             if given not in get_args(allowed):
                 raise ArgumentError(f"unknown {what} {given!r}; choose one of {', '.join(get_args(allowed))}")
         if not 0 <= self.mix <= 1:

@@ -1,8 +1,8 @@
 """How unsure an ensemble is about each node of each row.
 
-Every kind takes the members' probabilities ``p`` (members, ...) of a binary node and returns (...). With ``mu`` the mean
-over members, ``sigma`` their standard deviation (divisor members - 1; 0 for a single member), H the binary entropy, and
-logarithms to the base 2:
+Every kind takes the members' probabilities ``p`` (members, ...) of a binary node and returns (...). With ``mu`` the
+mean over members, ``sigma`` their standard deviation (divisor members - 1; 0 for a single member), H the binary
+entropy, and logarithms to the base 2:
 
 =================  =====================================================================================================
 ``bbma``           1 - 2 (max(mu, 1 - mu) - 1/2): the Bayesian model average, 1 at mu = 1/2
@@ -49,9 +49,13 @@ def uncertainty(probs: Probabilities, kind: str) -> Probabilities:
     compute = UNCERTAINTIES.get(kind)
     if compute is None:
         raise ArgumentError(f"unknown uncertainty {kind!r}; choose one of {', '.join(UNCERTAINTIES)}")
-    tensor = probs.detach() if isinstance(probs, Tensor) else torch.from_numpy(np.asarray(probs, dtype=_float_type(probs)))
+    tensor = (
+        probs.detach() if isinstance(probs, Tensor) else torch.from_numpy(np.asarray(probs, dtype=_float_type(probs)))
+    )
     if tensor.ndim == 0 or len(tensor) == 0:
-        raise ArgumentError(f"probabilities must have members in the first dimension; got the shape {tuple(tensor.shape)}")
+        raise ArgumentError(
+            f"probabilities must have members in the first dimension; got the shape {tuple(tensor.shape)}"
+        )
     if not bool(((tensor >= 0) & (tensor <= 1)).all()):
         raise ArgumentError("probabilities must lie between 0 and 1; are these logits? apply the sigmoid first")
     result = compute(tensor)
@@ -77,8 +81,9 @@ def gmu(probs: Tensor) -> Tensor:
 def epistemic_kl(probs: Tensor) -> Tensor:
     """Pairwise KL, without pairs: it is the sample covariance of p and logit(p).
 
-    KL(p||q) + KL(q||p) = (p - q)(logit p - logit q) for two binary distributions, and the mean of a product of differences
-    over all pairs is twice a covariance. Probabilities keep one machine epsilon away from 0 and 1, so that it is finite.
+    KL(p||q) + KL(q||p) = (p - q)(logit p - logit q) for two binary distributions, and the mean of a product of
+    differences over all pairs is twice a covariance. Probabilities keep one machine epsilon away from 0 and 1, so
+    that it is finite.
     """
     eps = torch.finfo(probs.dtype).eps
     p = probs.clamp(eps, 1 - eps)

@@ -8,12 +8,13 @@ From the closed labels of the training rows (N_obs rows, column sums c_j):
     rescaling "published":  w~_i = w0 + w_max (w_i - w_min) / (w_max - w_min)
     rescaling "printed":    w~_i = w0 + w_i   (w_i - w_min) / (w_max - w_min)
 
-and w~_i goes on the annotations of one side: a node that is absent from a row (``negatives``), present (``positives``), or both.
+and w~_i goes on the annotations of one side: a node that is absent from a row (``negatives``), present
+(``positives``), or both.
 
-The paper prints positives with the printed rescaling (``as_described``); its tables come from *negatives* with the published
-one (``as_published``). The difference decides whether the method works: a small weight on the negatives of a common node
-makes a false positive there cheap, so the node and those below it come to be predicted at all; a small weight on the
-positives makes them quieter still. Both are here under their names; the default is the one that works.
+The paper prints positives with the printed rescaling (``as_described``); its tables come from *negatives* with the
+published one (``as_published``). The difference decides whether the method works: a small weight on the negatives of
+a common node makes a false positive there cheap, so the node and those below it come to be predicted at all; a small
+weight on the positives makes them quieter still. Both are here under their names; the default is the one that works.
 """
 
 from __future__ import annotations
@@ -83,7 +84,11 @@ def node_weights(
     form_side, form_rescaling = FORMS[form]
     side = form_side if side is None else side
     rescaling = form_rescaling if rescaling is None else rescaling
-    for given, allowed, what in ((side, Side, "side"), (rescaling, Rescaling, "rescaling"), (classes, Classes, "classes")):
+    for given, allowed, what in (
+        (side, Side, "side"),
+        (rescaling, Rescaling, "rescaling"),
+        (classes, Classes, "classes"),
+    ):
         if given not in get_args(allowed):
             raise ArgumentError(f"unknown {what} {given!r}; choose one of {', '.join(get_args(allowed))}")
     if not (np.isfinite(w0) and w0 >= 0):

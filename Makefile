@@ -1,0 +1,45 @@
+# Every target sets up .venv first when it has to. `make help` lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup demo test lint bench graph lock clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: $(READY) ## make .venv, install the lock file and the package
+
+# torch comes first and by its exact version: a looser requirement, met by another package, may bring a much larger build.
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rarenode needs Python 3.11 or newer; try make PYTHON=python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet "$$(grep '^torch==' requirements.lock)"
+	$(BIN)/python -m pip install --quiet -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+demo: setup ## train on synthetic data with and without node weights; ends in a table
+	$(BIN)/python examples/demo.py
+
+test: setup ## run the tests; RARENODE_DATA=folder adds those on the real datasets
+	$(BIN)/python -m pytest -n 2
+
+lint: setup ## ruff, mypy --strict, import-linter, and whether the drawn module graph is true
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tools/draw_module_graph.py --check
+
+bench: setup ## time and memory of the objective against the dense formula; also to build/bench.json
+	$(BIN)/python -m bench.objective
+
+graph: setup ## draw the module graph into docs/architecture.md
+	$(BIN)/python tools/draw_module_graph.py
+
+lock: setup ## resolve pyproject.toml anew into the lock files
+	$(BIN)/python tools/lock.py
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

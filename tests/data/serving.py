@@ -1,0 +1,198 @@
+"""A server on this machine that can fail, truncate and lie, and a small dataset for it to serve."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import PurePosixPath
+from threading import Event, Thread
+
+from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, Hyperparameters, SplitName
+
+Answer = Callable[["Handler", bytes], None]
+
+
+class Server(ThreadingHTTPServer):
+    """Serves ``content``. Each answer in ``script`` is used for one request, in order; then it is honest."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.content: dict[str, bytes] = {}
+        self.script: deque[Answer] = deque()
+        self.ranges: list[str | None] = []
+        self.paths: list[str] = []
+        self.bytes_served = 0
+        self.closing = Event()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/"
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        pass  # a client that hangs up is part of the game
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.paths.append(self.path)
+        self.server.ranges.append(self.headers["Range"])
+        body = self.server.content.get(self.path.removeprefix("/"))
+        answer = self.server.script.popleft() if self.server.script else honest
+        if body is None:
+            self.send_error(404)
+        else:
+            answer(self, body)
+
+    def start(self, status: int, headers: dict[str, object]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, str(value))
+        self.end_headers()
+
+    def send(self, body: bytes) -> None:
+        self.wfile.write(body)
+        self.wfile.flush()
+        self.server.bytes_served += len(body)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+def honest(handler: Handler, body: bytes) -> None:
+    _send_rest(handler, body, len(body))
+
+
+def truncated(after: int) -> Answer:
+    """Announce everything, send ``after`` bytes of it, hang up."""
+    return lambda handler, body: _send_rest(handler, body, after)
+
+
+def stalled(after: int) -> Answer:
+    """Announce everything, send ``after`` bytes of it, then nothing more, without hanging up."""
+
+    def answer(handler: Handler, body: bytes) -> None:
+        _send_rest(handler, body, after)
+        handler.server.closing.wait(30)
+
+    return answer
+
+
+def failing(status: int) -> Answer:
+    return lambda handler, _body: handler.send_error(status, "\x1b[31mwords of the server")
+
+
+def without_ranges(handler: Handler, body: bytes) -> None:
+    handler.start(200, {"Content-Length": len(body)})
+    handler.send(body)
+
+
+def without_length(handler: Handler, body: bytes) -> None:
+    handler.start(200, {})
+    handler.send(body)
+
+
+def other_content(handler: Handler, body: bytes) -> None:
+    """Send as many bytes as were announced, but not the right ones."""
+    without_ranges(handler, bytes(byte ^ 1 for byte in body))
+
+
+def other_length(length: int) -> Answer:
+    def answer(handler: Handler, body: bytes) -> None:
+        handler.start(200, {"Content-Length": length})
+        handler.send(body)
+
+    return answer
+
+
+def endless(handler: Handler, body: bytes) -> None:
+    """Announce nothing and never stop."""
+    handler.start(200, {})
+    for _ in range(1000):
+        handler.send(body)
+
+
+def partial_content(content_range: str) -> Answer:
+    """Claim to continue, at a place that nobody asked for."""
+
+    def answer(handler: Handler, body: bytes) -> None:
+        handler.start(206, {"Content-Range": content_range, "Content-Length": len(body)})
+        handler.send(body)
+
+    return answer
+
+
+def redirecting(target: str) -> Answer:
+    return lambda handler, _body: handler.start(302, {"Location": target, "Content-Length": 0})
+
+
+def _send_rest(handler: Handler, body: bytes, after: int) -> None:
+    asked = re.fullmatch(r"bytes=(\d+)-", handler.headers["Range"] or "")
+    start = int(asked[1]) if asked else 0
+    if start and start >= len(body):
+        handler.send_error(416)
+        return
+    headers: dict[str, object] = {"Content-Length": len(body) - start}
+    if asked:
+        headers["Content-Range"] = f"bytes {start}-{len(body) - 1}/{len(body)}"
+    handler.start(206 if asked else 200, headers)
+    handler.send(body[start : start + after])
+
+
+@contextmanager
+def running_server() -> Iterator[Server]:
+    with Server() as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.closing.set()
+            server.shutdown()
+            thread.join()
+
+
+def small_file(body: bytes, split: SplitName = "train", **changes: object) -> CatalogueFile:
+    facts: dict[str, object] = {
+        "split": split,
+        "path": PurePosixPath(f"small data/{split}.arff"),
+        "rows": 2,
+        "size": len(body),
+        "sha256": hashlib.sha256(body).hexdigest(),
+    }
+    return CatalogueFile(**(facts | changes))  # type: ignore[arg-type]
+
+
+def small_entry(source: str, *files: CatalogueFile) -> CatalogueEntry:
+    return CatalogueEntry(
+        name="small[bold]",
+        title="Two rows",
+        about="one number, one letter [red]and markup",
+        kind="tree",
+        source=source,
+        files=files,
+        features=3,
+        nodes=4,
+        edges=3,
+        unscored=("root",),
+        hyperparameters=Hyperparameters(8, 1e-3, 2, 3, 0.7, 4, 1e-5),
+        citations=("A. Author. A paper.",),
+        licence="None known.",
+    )
+
+
+SMALL_ARFF = b"""@RELATION small
+@ATTRIBUTE number numeric
+@ATTRIBUTE letter {a,b}
+@ATTRIBUTE class hierarchical 01,01/02,03
+@DATA
+1.5,a,01/02
+?,b,03
+"""
