@@ -99,7 +99,7 @@ def sigmoid(x: NDArray[Any]) -> Floats:
     """Without overflow on either side."""
     x = np.asarray(x, dtype=np.float64)
     small = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1.0, small) / (1.0 + small)
+    return np.asarray(np.where(x >= 0, 1.0, small) / (1.0 + small))
 
 
 def max_constraint_loss(logits: NDArray[Any], labels: NDArray[Any], hierarchy: NamesAndEdges) -> Floats:
@@ -131,9 +131,7 @@ def max_constraint_loss_of_logits(logits: NDArray[Any], labels: NDArray[Any], hi
     return loss
 
 
-def loss_gradient(
-    logits: NDArray[Any], labels: NDArray[Any], hierarchy: NamesAndEdges, factor: NDArray[Any]
-) -> Floats:
+def loss_gradient(logits: NDArray[Any], labels: NDArray[Any], hierarchy: NamesAndEdges, factor: NDArray[Any]) -> Floats:
     """Of the sum of factor x max-constraint loss: factor x (p - y), at the node that set the maximum."""
     kin = families(hierarchy)
     gradient = np.zeros(logits.shape)
@@ -172,14 +170,14 @@ def focal_weight(
 
 def reduce(loss: NDArray[Any], scored: NDArray[Any] | None, reduction: str) -> Any:
     """By explicit loops over (members, rows, nodes)."""
-    members, rows, nodes = loss.shape
+    _, rows, nodes = loss.shape
     counts = [True] * nodes if scored is None else [bool(s) for s in scored]
     kept = np.zeros(loss.shape)
     total = 0.0
     for member, row, node in np.ndindex(loss.shape):
         if counts[node]:
             kept[member, row, node] = loss[member, row, node]
-            total += loss[member, row, node]
+            total += float(loss[member, row, node])
     if reduction == "none":
         return kept
     return total if reduction == "sum" else total / (rows * sum(counts))

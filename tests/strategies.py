@@ -59,7 +59,7 @@ def graphs(
         called = list(draw(st.permutations(plain_names(count))))
     else:
         called = draw(st.lists(names, min_size=count, max_size=count, unique=True))
-    edges = []
+    edges: list[tuple[str, str]] = []
     for child in range(1, count):
         above = draw(st.sets(st.integers(0, child - 1), max_size=min(most_parents, child)))
         edges.extend((called[parent], called[child]) for parent in sorted(above))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -131,11 +132,11 @@ def files_of(name: str) -> tuple[Path, Path | None, Path]:
 def edges_of(raw: Raw, name: str) -> set[tuple[str, str]]:
     if "_GO" in name:
         return {(parent, child) for parent, child in (entry.split("/") for entry in raw.classes)}
-    edges = set()
+    edges: set[tuple[str, str]] = set()
     for entry in raw.classes:
         steps = entry.split("/")
         path = ["root", *("/".join(steps[: i + 1]) for i in range(len(steps)))]
-        edges.update(zip(path, path[1:], strict=False))
+        edges.update(pairwise(path))
     return edges
 
 

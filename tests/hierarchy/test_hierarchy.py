@@ -6,9 +6,12 @@ import copy
 import pickle
 import re
 from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from rarenode import Hierarchy
 from rarenode.errors import (
@@ -190,7 +193,7 @@ class TestLabels:
 
     @pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.int64, np.uint8, np.float32, np.float64])
     def test_close_keeps_the_type_and_the_input(self, dag: Hierarchy, dtype: type) -> None:
-        Y = dag.encode([["g"]]).astype(dtype)
+        Y: NDArray[Any] = dag.encode([["g"]]).astype(dtype)
         before = Y.copy()
         closed = dag.close(Y)
         assert closed.dtype == dtype
@@ -264,7 +267,7 @@ class TestIdentity:
         with pytest.raises(AttributeError):
             dag.nodes = ()
         with pytest.raises(AttributeError):
-            dag.novelty = 1  # type: ignore[attr-defined]
+            dag.novelty = 1
         with pytest.raises(AttributeError):
             del dag.nodes
         with pytest.raises(TypeError):
@@ -330,7 +333,7 @@ class TestLarge:
 
     def test_a_deep_chain_needs_no_deep_stack(self) -> None:
         names = [f"{i:05d}" for i in range(20_000)]
-        hierarchy = Hierarchy.from_edges(zip(names, names[1:], strict=False))
+        hierarchy = Hierarchy.from_edges(pairwise(names))
         assert hierarchy.depth[-1] == 19_999
         assert len(hierarchy.ancestors(names[-1])) == 19_999
         assert hierarchy.close(hierarchy.encode([[names[-1]]])).all()

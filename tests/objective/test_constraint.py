@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,17 @@ from numpy.typing import NDArray
 from rarenode import Hierarchy, constrain
 from rarenode.errors import RarenodeError
 from tests import oracles
-from tests.strategies import Graph, any_logits, arrays_of, distinct_logits, graphs, hierarchies, tied_logits, trees
+from tests.strategies import (
+    Graph,
+    any_logits,
+    arrays_of,
+    distinct_logits,
+    graphs,
+    hierarchies,
+    plain_names,
+    tied_logits,
+    trees,
+)
 
 #   a      b
 #  / \    /
@@ -198,7 +209,7 @@ def test_names_and_input_order_do_not_matter(graph: Graph, data: st.DataObject) 
     """Rename every node, shuffle the edges: each node's score stays what it was."""
     hierarchy = graph.build()
     scores = data.draw(arrays_of(any_logits, (2, len(hierarchy))))
-    renamed = dict(zip(graph.nodes, data.draw(st.permutations([f"other {i}" for i in range(len(graph.nodes))]))))
+    renamed = dict(zip(graph.nodes, data.draw(st.permutations(plain_names(len(graph.nodes)))), strict=True))
     edges = data.draw(st.permutations([(renamed[p], renamed[c]) for p, c in graph.edges]))
     other = Hierarchy.from_edges(edges, nodes=renamed.values())
     columns = [other.index[renamed[name]] for name in hierarchy.nodes]
@@ -235,7 +246,7 @@ def test_without_edges_it_is_the_identity() -> None:
 
 def test_a_deep_chain() -> None:
     names = [f"{i:04d}" for i in range(3000)]
-    chain = Hierarchy.from_edges(zip(names, names[1:], strict=False))
+    chain = Hierarchy.from_edges(pairwise(names))
     scores = np.random.default_rng(5).normal(size=(2, 3000))
     expected = np.maximum.accumulate(scores[:, ::-1], axis=1)[:, ::-1]
     assert np.array_equal(constrain(scores, chain), expected)

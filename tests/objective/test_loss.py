@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 import tracemalloc
-from collections.abc import Iterable
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -27,6 +26,7 @@ from tests.strategies import (
     closed_labels,
     graphs,
     node_weight_pairs,
+    plain_names,
     problems,
     tame_logits,
     trees,
@@ -82,7 +82,7 @@ def gradient_of(loss: RareNodeLoss, problem: Problem, dtype: torch.dtype = torch
     logits, labels = tensors(problem, dtype, grad=True)
     loss(logits, labels).sum().backward()
     assert logits.grad is not None
-    return cast(NDArray[Any], logits.grad.numpy())
+    return logits.grad.numpy()
 
 
 # --- values --------------------------------------------------------------------------------------------------------
@@ -415,7 +415,7 @@ def test_nothing_depends_on_the_order_of_nodes_members_or_rows(focus: Focus | No
     logits = data.draw(arrays_of(tame_logits, (3, 3, len(hierarchy))))
     labels = data.draw(closed_labels(hierarchy, 3))
     pair = data.draw(node_weight_pairs(len(hierarchy)))
-    renamed = dict(zip(graph.nodes, data.draw(st.permutations([f"other {i}" for i in range(len(graph.nodes))]))))
+    renamed = dict(zip(graph.nodes, data.draw(st.permutations(plain_names(len(graph.nodes)))), strict=True))
     edges = data.draw(st.permutations([(renamed[p], renamed[c]) for p, c in graph.edges]))
     other = Hierarchy.from_edges(edges, nodes=renamed.values())
     columns = [other.index[renamed[name]] for name in hierarchy.nodes]
@@ -468,8 +468,15 @@ def test_labels_other_than_0_and_1_are_refused(value: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("logits", "labels"), [((3, 5), (3, 5)), ((3, 4), (2, 4)), ((2, 3, 4), (2, 4)), ((2, 3, 4), (2, 3, 4)), ((4,),
-    (4,)), ((1, 2, 3, 4), (3, 4))],
+    ("logits", "labels"),
+    [
+        ((3, 5), (3, 5)),
+        ((3, 4), (2, 4)),
+        ((2, 3, 4), (2, 4)),
+        ((2, 3, 4), (2, 3, 4)),
+        ((4,), (4,)),
+        ((1, 2, 3, 4), (3, 4)),
+    ],
 )
 def test_shapes_that_do_not_fit_are_refused(logits: tuple[int, ...], labels: tuple[int, ...]) -> None:
     with pytest.raises(RarenodeError):
@@ -492,11 +499,11 @@ def test_a_mask_or_weights_of_the_wrong_length_are_refused() -> None:
 # --- cost ----------------------------------------------------------------------------------------------------------
 
 
-class LargestTensor(TorchDispatchMode):
+class LargestTensor(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Remembers how many cells the largest tensor had that any operation returned."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.cells = 0
 
     def __torch_dispatch__(
@@ -540,18 +547,11 @@ def test_no_tensor_of_nodes_by_nodes(focus: Focus | None, reduction: Reduction) 
 
 
 def test_no_array_of_nodes_by_nodes_outside_of_torch_either() -> None:
-    """What numpy and Python allocate, from construction to gradient; kernels are compiled on a small hierarchy
-    before.""" hierarchy = large_dag(3000, 2) logits, labels = batch_for(hierarchy, 2, 2)
-
-    def whole_step(one: Hierarchy, batch: Iterable[torch.Tensor]) -> None:
-        x, y = batch
-        loss = RareNodeLoss(one, node_weights(y.numpy(), one), focus="gmu")
-        loss(x, y).backward()
-
+    """What numpy and Python allocate, from construction to gradient. A small hierarchy warms the kernels up."""
     small = large_dag(50, 2)
-    whole_step(small, batch_for(small, 2, 2))
-    _ = hierarchy.levels_upwards, hierarchy.edges
-    hierarchy.sum_over_descendants(np.ones(len(hierarchy)))
+    RareNodeLoss(small, focus="gmu")(*batch_for(small, 2, 2)).backward()
+    hierarchy = large_dag(3000, 2)
+    logits, labels = batch_for(hierarchy, 2, 2)
     tracemalloc.start()
     try:
         RareNodeLoss(hierarchy, focus="gmu")(logits, labels).backward()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rarenode import Hierarchy, node_weights
 from rarenode.errors import ArgumentError, LabelError, NotClosedError
 from tests import oracles
-from tests.strategies import Graph, closed_labels, graphs, hierarchies, trees
+from tests.strategies import Graph, closed_labels, graphs, hierarchies, plain_names, trees
 
 Form = Literal["as_published", "as_described"]
 Classes = Literal["nodes", "binary"]
@@ -139,7 +139,7 @@ def test_side_and_rescaling_replace_what_the_form_says(
 def test_names_and_row_order_do_not_matter(graph: Graph, data: st.DataObject) -> None:
     hierarchy = graph.build()
     Y = data.draw(closed_labels(hierarchy, 5))
-    renamed = dict(zip(graph.nodes, data.draw(st.permutations([f"other {i}" for i in range(len(graph.nodes))]))))
+    renamed = dict(zip(graph.nodes, data.draw(st.permutations(plain_names(len(graph.nodes)))), strict=True))
     other = Hierarchy.from_edges([(renamed[p], renamed[c]) for p, c in graph.edges[::-1]], nodes=renamed.values())
     columns = [other.index[renamed[name]] for name in hierarchy.nodes]
     moved = np.empty_like(Y)

@@ -26,7 +26,6 @@ TREE = Hierarchy.from_edges([("r", "a"), ("r", "b"), ("a", "c")])
 LABELS = TREE.close(TREE.encode([["c"], ["a"], ["b"], ["r"], []]))
 
 
-
 moments = st.builds(
     lambda batches, epochs, b, e: {"batch": b % batches, "batches": batches, "epoch": e % epochs, "epochs": epochs},
     st.integers(1, 30),

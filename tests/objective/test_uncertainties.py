@@ -144,7 +144,7 @@ def test_any_dimensions_after_the_members(kind: str, shape: tuple[int, ...]) -> 
 @pytest.mark.parametrize("kind", ["", "BBMA", "focal", "entropy"])
 def test_an_unknown_kind_is_refused(kind: str) -> None:
     with pytest.raises(ArgumentError, match="epistemic_js"):
-        uncertainty(np.full((2, 3), 0.5), kind)  # type: ignore[arg-type]
+        uncertainty(np.full((2, 3), 0.5), kind)
 
 
 def test_the_oracle_for_js_agrees_with_entropies() -> None:

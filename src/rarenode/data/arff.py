@@ -332,15 +332,14 @@ def _row_labels(path: Path, number: int, text: str) -> list[str]:
 def _assemble(path: Path, header: _Header, rows: _Rows) -> NDArray[np.float64]:
     """Numeric columns and one-hot columns, in the order of the attributes."""
     count = len(rows.lines)
-    numeric = np.array(rows.numeric, dtype=np.float64).reshape(count, -1)
+    names = [attribute.name for attribute in header.attributes if attribute.categories is None]
+    numeric = np.array(rows.numeric, dtype=np.float64).reshape(count, len(names))
     infinite = np.argwhere(np.isinf(numeric))
     if len(infinite):
         row, place = infinite[0].tolist()
-        name = [a.name for a in header.attributes if a.categories is None][place]
-        raise FileFormatError(
-            path, rows.lines[row], f"attribute {name!r}: expected a finite number, got {numeric[row, place]}"
-        )
-    codes = np.array(rows.nominal, dtype=np.int64).reshape(count, -1)
+        problem = f"attribute {names[place]!r}: expected a finite number, got {numeric[row, place]}"
+        raise FileFormatError(path, rows.lines[row], problem)
+    codes = np.array(rows.nominal, dtype=np.int64).reshape(count, len(header.attributes) - len(names))
     columns: list[NDArray[np.float64]] = []
     next_numeric, next_nominal = iter(numeric.T), iter(codes.T)
     for attribute in header.attributes:

@@ -90,12 +90,17 @@ def _read(entry: CatalogueEntry, file: CatalogueFile, folder: Path) -> ArffFile:
     if not path.is_file():
         raise MissingFileError(f"{entry.name}: {path} is not there. {_how_to_get(entry, file)}")
     content = read_arff(path, entry.kind)
-    found = len(content.Y), len(content.feature_names), len(content.hierarchy), len(content.hierarchy.edge_parents)
-    expected = file.rows, entry.features, entry.nodes, entry.edges
-    if found != expected:
-        raise DataError(
-            f"{path}: {entry.name} has {expected} rows, features, nodes and edges in its {file.split} file; got {found}"
-        )
+    found = {
+        "rows": len(content.Y),
+        "features": len(content.feature_names),
+        "nodes": len(content.hierarchy),
+        "edges": len(content.hierarchy.edge_parents),
+    }
+    expected = {"rows": file.rows, "features": entry.features, "nodes": entry.nodes, "edges": entry.edges}
+    for what, count in found.items():
+        # Nobody here has seen a file without a checksum, so its number of rows is hearsay.
+        if count != expected[what] and not (what == "rows" and file.sha256 is None):
+            raise DataError(f"{path}: the {file.split} file of {entry.name} has {expected[what]} {what}; got {count}")
     return content
 
 

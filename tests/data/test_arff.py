@@ -1,0 +1,238 @@
+"""The ARFF reader: what it accepts, and what it says about what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rarenode import ArffFile, read_arff
+from rarenode.data.arff import Kind
+from rarenode.errors import ArgumentError, FileFormatError, MissingFileError, RarenodeError
+
+TREE = """\
+@RELATION yeast  % where it comes from
+
+% a whole line
+@ATTRIBUTE alpha            numeric
+@attribute strand           {w,c}
+@ATTRIBUTE 0point02%_MMS    REAL
+@ATTRIBUTE class            hierarchical 01,01/01,01/01/03,02/07
+@DATA
+0.5,w,-1e3,01/01/03@02/07 % a gene
+?,?,2,01
+ 1 , c , 3 , 02/07
+"""
+
+DAG = """\
+@relation go
+@attribute x numeric
+@attribute class hierarchical root/a,root/b,a/c,b/c,c/d
+@data
+1,c
+2,b@a
+3,root
+4,d
+"""
+
+
+def read(tmp_path: Path, text: str, kind: Kind = "auto") -> ArffFile:
+    path = tmp_path / "file.arff"
+    path.write_text(text, encoding="utf-8")
+    return read_arff(path, kind)
+
+
+def problem(tmp_path: Path, text: str, kind: Kind = "auto") -> tuple[int | None, str]:
+    """Line and message of the error that reading ``text`` raises; the message must name the file."""
+    with pytest.raises(FileFormatError) as caught:
+        read(tmp_path, text, kind)
+    assert "file.arff" in str(caught.value)
+    return caught.value.line, caught.value.problem
+
+
+def test_a_tree_has_full_paths_a_root_and_closed_labels(tmp_path: Path) -> None:
+    file = read(tmp_path, TREE)
+    assert file.kind == "tree"
+    assert file.hierarchy.nodes == ("root", "01", "02", "01/01", "02/07", "01/01/03")
+    assert file.hierarchy.roots == ("root",)
+    assert file.hierarchy.decode(file.Y) == [
+        {"root", "01", "01/01", "01/01/03", "02", "02/07"},
+        {"root", "01"},
+        {"root", "02", "02/07"},
+    ]
+
+
+def test_features_are_numbers_one_hot_columns_and_missing_values(tmp_path: Path) -> None:
+    file = read(tmp_path, TREE)
+    assert file.feature_names == ("alpha", "strand=w", "strand=c", "0point02%_MMS")
+    expected = [[0.5, 1, 0, -1000], [np.nan, 0, 0, 2], [1, 0, 1, 3]]
+    np.testing.assert_array_equal(file.X, expected)
+    assert file.X.dtype == np.float64
+
+
+def test_a_dag_has_the_nodes_of_its_pairs(tmp_path: Path) -> None:
+    file = read(tmp_path, DAG)
+    assert file.kind == "dag"
+    assert set(file.hierarchy.edges) == {("root", "a"), ("root", "b"), ("a", "c"), ("b", "c"), ("c", "d")}
+    assert file.hierarchy.decode(file.Y)[0] == {"root", "a", "b", "c"}
+
+
+def test_a_dag_without_a_root_gains_none(tmp_path: Path) -> None:
+    assert read(tmp_path, DAG.replace("root/a,root/b,", "").replace("3,root\n", "")).hierarchy.roots == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("entries", "labels", "kind"),
+    [
+        ("a/b,b/c", "c", "dag"),
+        ("a/b,b/c", "a/b", "tree"),  # a row label that is a path
+        ("a/b,b", "b", "tree"),  # an entry that is no pair
+        ("a/b/c,a/b", "a", "tree"),
+    ],
+)
+def test_auto_is_a_dag_only_if_entries_are_pairs_and_labels_single_names(
+    tmp_path: Path, entries: str, labels: str, kind: str
+) -> None:
+    text = f"@attribute x numeric\n@attribute class hierarchical {entries}\n@data\n1,{labels}\n"
+    assert read(tmp_path, text).kind == kind
+
+
+def test_kind_overrides_the_guess(tmp_path: Path) -> None:
+    text = "@attribute x numeric\n@attribute class hierarchical a/b,c/d\n@data\n1,a\n"
+    assert read(tmp_path, text).hierarchy.nodes == ("a", "c", "b", "d")
+    assert read(tmp_path, text, "tree").hierarchy.nodes == ("root", "a", "c", "a/b", "c/d")
+
+
+def test_a_tree_that_brings_its_own_root_keeps_it(tmp_path: Path) -> None:
+    text = "@attribute class hierarchical root/a,root/a/b\n@data\nroot/a/b\n"
+    assert read(tmp_path, text).hierarchy.nodes == ("root", "root/a", "root/a/b")
+
+
+def test_sparse_rows_name_what_is_not_zero(tmp_path: Path) -> None:
+    text = TREE[: TREE.index("0.5,w")] + "{0 1.5, 3 02/07}\n{1 c, 2 ?, 3 '01/01@02/07'}\n{3 01}\n"
+    file = read(tmp_path, text)
+    np.testing.assert_array_equal(file.X, [[1.5, 1, 0, 0], [0, 0, 1, np.nan], [0, 1, 0, 0]])
+    assert file.hierarchy.decode(file.Y)[1] == {"root", "01", "01/01", "02", "02/07"}
+
+
+def test_quotes_keep_commas_spaces_and_comment_signs(tmp_path: Path) -> None:
+    text = (
+        "@attribute 'a name, 5 % of it' numeric\n"
+        '@attribute colour {\'deep, dark red\', "50% grey", blue}\n'
+        "@attribute class hierarchical x,y\n@data\n"
+        "1,'deep, dark red',x\n2,\"50% grey\",y % comment\n3,blue,x@y\n"
+    )
+    file = read(tmp_path, text)
+    assert file.feature_names == ("a name, 5 % of it", "colour=deep, dark red", "colour=50% grey", "colour=blue")
+    np.testing.assert_array_equal(file.X, [[1, 1, 0, 0], [2, 0, 1, 0], [3, 0, 0, 1]])
+
+
+def test_the_class_may_stand_anywhere(tmp_path: Path) -> None:
+    file = read(tmp_path, "@attribute a numeric\n@attribute k hierarchical p,q\n@attribute b numeric\n@data\n1,q,2\n")
+    np.testing.assert_array_equal(file.X, [[1, 2]])
+    assert file.hierarchy.decode(file.Y) == [{"root", "q"}]
+
+
+def test_names_declared_twice_become_distinct(tmp_path: Path) -> None:
+    text = "@attribute a numeric\n@attribute a numeric\n@attribute a#2 numeric\n@attribute a numeric\n"
+    file = read(tmp_path, text + "@attribute class hierarchical p\n@data\n1,2,3,4,p\n")
+    assert file.feature_names == ("a", "a#2", "a#2#2", "a#3")
+
+
+def test_an_unknown_class_is_a_row_without_labels(tmp_path: Path) -> None:
+    assert not read(tmp_path, TREE + "1,w,2,?\n").Y[-1].any()
+
+
+def test_windows_line_ends_and_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "file.arff"
+    path.write_bytes(b"\xef\xbb\xbf" + TREE.replace("\n", "\r\n").encode())
+    assert read_arff(path).hierarchy == read(tmp_path, TREE).hierarchy
+
+
+def test_a_file_without_rows(tmp_path: Path) -> None:
+    file = read(tmp_path, TREE[: TREE.index("0.5,w")])
+    assert file.X.shape == (0, 4)
+    assert file.Y.shape == (0, 6)
+
+
+HEADER = "@attribute x numeric\n@attribute s {w,c}\n@attribute class hierarchical a,a/b\n@data\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        (HEADER + "1,w,a\n1,w\n", 6, ["expected 3 values", "got 2"]),
+        (HEADER + "1,w,a,a\n", 5, ["expected 3 values", "got 4"]),
+        (HEADER + "one,w,a\n", 5, ["'x'", "a number", "'one'"]),
+        (HEADER + "inf,w,a\n", 5, ["'x'", "finite"]),
+        (HEADER + "1,z,a\n", 5, ["'s'", "w, c", "'z'"]),
+        (HEADER + "1,w,a/z\n", 5, ["'a/z'", "hierarchy"]),
+        (HEADER + "1,w,a@@b\n", 5, ["joined by @", "'a@@b'"]),
+        (HEADER + "1,w,\n", 5, ["labels"]),
+        (HEADER + "{0 1, 2 a\n", 5, ["'}'"]),
+        (HEADER + "{0 1, 7 a}\n", 5, ["from 0 to 2", "'7 a'"]),
+        (HEADER + "{0 1, 0 2, 2 a}\n", 5, ["twice"]),
+        (HEADER + "{0 1}\n", 5, ["labels"]),
+        (HEADER + "1,'w,a\n", 5, ["'s'", "'w"]),
+        ("@attribute x numeric\n@data\n1\n", 2, ["hierarchical"]),
+        ("@attribute class hierarchical a\n", 1, ["@data"]),
+        ("", None, ["@data"]),
+        ("hello\n", 1, ["@relation, @attribute or @data", "'hello'"]),
+        ("@attribute x\n@data\n", 1, ["@attribute name type"]),
+        ("@attribute x string\n@data\n", 1, ["'x'", "'string'"]),
+        ("@attribute x {a,a}\n@data\n", 1, ["distinct"]),
+        ("@attribute c hierarchical a,,b\n@data\n", 1, ["entry is empty"]),
+        ("@attribute c hierarchical a,a//b\n@data\na\n", 1, ["step is empty", "a//b"]),
+        ("@attribute c hierarchical a\n@attribute d hierarchical a\n@data\n", 2, ["second hierarchical"]),
+        ("\n@attribute c hierarchical a/b,b/a\n@data\na\n", 2, ["circle", "a -> b -> a"]),
+        ("@attribute c hierarchical a/b,a/b\n@data\na\n", 1, ["repeats"]),
+        ("@attribute c hierarchical a,root\n@data\na\n", 1, ["'root'"]),
+    ],
+)
+def test_malformed_files_say_line_and_what_was_expected(
+    tmp_path: Path, text: str, line: int | None, words: list[str]
+) -> None:
+    found, message = problem(tmp_path, text)
+    assert found == line
+    assert all(word in message for word in words), message
+
+
+def test_an_entry_that_is_no_pair_in_a_dag(tmp_path: Path) -> None:
+    assert problem(tmp_path, "@attribute c hierarchical a/b,c\n@data\nb\n", "dag") == (
+        1,
+        "expected a parent/child pair in a DAG, got 'c'",
+    )
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "file.arff"
+    path.write_bytes(b"@relation x\n\xff\xfe\n")
+    with pytest.raises(FileFormatError, match="line 2: expected UTF-8"):
+        read_arff(path)
+
+
+def test_a_missing_file_a_folder_and_an_unknown_kind(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError, match="nowhere.arff"):
+        read_arff(tmp_path / "nowhere.arff")
+    with pytest.raises(FileFormatError, match="cannot be read"):
+        read_arff(tmp_path)
+    with pytest.raises(ArgumentError, match="graph"):
+        read_arff(tmp_path, "graph")  # type: ignore[arg-type]
+
+
+@given(noise=st.text(alphabet="@{}'\"%,?/ \n01acw=rotdshe\t", max_size=80), at=st.integers(0, len(TREE)))
+def test_damaged_files_are_read_or_refused_in_our_own_words(
+    tmp_path_factory: pytest.TempPathFactory, noise: str, at: int
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "damaged.arff"
+    path.write_text(TREE[:at] + noise + TREE[at:], encoding="utf-8")
+    try:
+        file = read_arff(path)
+    except RarenodeError as error:
+        assert "damaged.arff" in str(error)
+    else:
+        assert file.X.shape == (len(file.Y), len(file.feature_names))
+        assert file.hierarchy.is_closed(file.Y)

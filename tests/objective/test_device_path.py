@@ -1,0 +1,39 @@
+"""Devices without the compiled loop take another way to the same maximisers. It runs on the CPU too, so it is tested there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rarenode import Hierarchy
+from rarenode.errors import NotClosedError
+from rarenode.objective.constraint import maximisers_by_level
+from rarenode.objective.kernels import find_maximisers
+from tests.strategies import hierarchies
+
+VALUES = st.sampled_from([-torch.inf, -1.0, 0.0, 0.5, 2.0, torch.inf, torch.nan])  # few, so that ties are common
+
+
+@given(hierarchy=hierarchies(), data=st.data(), members=st.integers(1, 3), rows=st.integers(1, 3))
+def test_both_ways_find_the_same_maximisers(hierarchy: Hierarchy, data: st.DataObject, members: int, rows: int) -> None:
+    nodes = len(hierarchy)
+    cells = st.lists(VALUES, min_size=members * rows * nodes, max_size=members * rows * nodes)
+    scores = torch.tensor(data.draw(cells)).reshape(members, rows, nodes)
+    flags = st.lists(st.booleans(), min_size=rows * nodes, max_size=rows * nodes)
+    labels = hierarchy.close(np.array(data.draw(flags)).reshape(rows, nodes))
+
+    best = np.empty((members * rows, nodes), dtype=np.int64)
+    flat = scores.reshape(-1, nodes).numpy()
+    assert find_maximisers(flat, labels, hierarchy.edge_parents, hierarchy.edge_children, best) == -1
+    by_level = maximisers_by_level(scores, torch.from_numpy(labels), hierarchy)
+    np.testing.assert_array_equal(by_level.reshape(-1, nodes).numpy(), best)
+
+
+def test_it_refuses_unclosed_labels_with_the_same_words() -> None:
+    hierarchy = Hierarchy.from_edges([("a", "b")])
+    labels = torch.tensor([[True, True], [False, True]])
+    with pytest.raises(NotClosedError, match="row 1 carries 'b' but not its parent 'a'"):
+        maximisers_by_level(torch.zeros(2, 2), labels, hierarchy)

@@ -1,0 +1,39 @@
+"""The names that others rely on are pinned: removing or renaming one must fail here first."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+import rarenode
+
+PUBLIC = {
+    "ArffFile", "Dataset", "Hierarchy", "NodeScores", "NodeWeights", "Preparation", "RareNodeLoss", "RarenodeError",
+    "Split", "Summary", "WeightSchedule", "__version__", "catalogue", "constrain", "fetch_dataset", "load_dataset",
+    "make_hierarchical", "node_scores", "node_weights", "read_arff", "summary", "summary_by_depth",
+    "summary_by_rarity", "uncertainty",
+}  # fmt: skip
+
+
+def test_public_names_are_pinned_and_there() -> None:
+    assert set(rarenode.__all__) == PUBLIC
+    assert set(dir(rarenode)) == PUBLIC
+    for name in PUBLIC:
+        assert getattr(rarenode, name) is not None
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert rarenode.__version__ == version("rarenode")
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = rarenode.nonsense  # type: ignore[attr-defined]
+
+
+def test_importing_and_using_the_data_layer_does_not_load_torch() -> None:
+    code = "import sys, rarenode; rarenode.make_hierarchical(20); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
