@@ -27,7 +27,7 @@ def draw() -> str:
     lines = ["```mermaid", "flowchart TD"]
     for layer in LAYERS:
         lines.append(f"    subgraph {layer}_layer [{layer}]")
-        lines += [f"        {_id(module)}[{_title(module)}]" for module in members[layer]]
+        lines += [f'        {_id(module)}["{_title(module)}"]' for module in members[layer]]
         lines.append("    end")
     for importer in sorted(graph.modules - {"rarenode"}):
         for imported in sorted(graph.find_modules_directly_imported_by(importer) - {"rarenode"}):
@@ -42,7 +42,8 @@ def _id(module: str) -> str:
 
 
 def _title(module: str) -> str:
-    return module.removeprefix("rarenode.").partition(".")[2] or "(package)"
+    layer, _, name = module.removeprefix("rarenode.").partition(".")
+    return name or f"{layer}/__init__" if layer != "errors" else layer
 
 
 def main() -> None:
