@@ -2,8 +2,8 @@
 
     make bench
 
-prints a table and writes build/bench.json. Every figure comes from a process of its own, one after the other; peak memory
-is what that process needs beyond its inputs. Ratios carry over to other machines, seconds do not.
+prints a table and writes build/bench.json. Every figure comes from a process of its own, one after the other; peak
+memory is what that process needs beyond its inputs. Ratios carry over to other machines, seconds do not.
 """
 
 from __future__ import annotations
@@ -132,7 +132,8 @@ def run() -> list[dict[str, Any]]:
 
 def show(records: list[dict[str, Any]]) -> None:
     """Print the records."""
-    table = Table(title=f"Constraint + weighted loss + gradient, batch of {ROWS} rows, {torch.get_num_threads()} threads")
+    title = f"Constraint + weighted loss + gradient, batch of {ROWS} rows, {torch.get_num_threads()} threads"
+    table = Table(title=title)
     table.add_column("hierarchy, members", no_wrap=True)
     for column in ("nodes", "edges", "ms", "dense ms", "times faster", "peak MB", "dense peak MB"):
         table.add_column(column, justify="right")

@@ -1,10 +1,10 @@
-"""Train the same network three ways, without node weights and with the paper's two forms of them; see which nodes it finds.
+"""Train the same network without node weights and with the paper's two forms of them; see which nodes it finds.
 
     make demo                                # synthetic data, seconds
     python examples/demo.py cellcycle_FUN    # the paper's hyperparameters, some minutes; RARENODE_DATA names the data
 
-The paper prints weights on positive annotations (as_described); its tables come from weights on negative ones (as_published).
-The last table reads the models at other thresholds. That is a diagnosis on test rows, not a way to choose a threshold.
+The paper prints weights on positive annotations (as_described); its tables come from weights on negative ones
+(as_published). The last table reads the models at other thresholds: a diagnosis on test rows, not a way to choose one.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ Probabilities = Mapping[str, NDArray[np.float32]]
 
 
 def train(
-    data: Dataset, weights: NodeWeights | None, hidden: int, rate: float, epochs: int, batch_size: int, seed: int, name: str
+    data: Dataset, weights: NodeWeights | None, hidden: int, rate: float, epochs: int, batch_size: int, name: str
 ) -> NDArray[np.float32]:
     """Probabilities for the test rows: three layers, dropout 0.7, Adam, training and validation rows together."""
-    torch.manual_seed(seed)
     network = Sequential(
         *(Linear(data.train.X.shape[1], hidden), ReLU(), Dropout(0.7)),
         *(Linear(hidden, hidden), ReLU(), Dropout(0.7)),
@@ -44,13 +43,14 @@ def train(
     X = torch.from_numpy(np.concatenate([split.X for split in splits]))
     Y = torch.from_numpy(np.concatenate([split.Y for split in splits]))
     for _ in track(range(epochs), description=f"training {name:<12}"):
-        for batch in torch.randperm(len(X)).split(batch_size):
+        for batch in torch.split(torch.randperm(len(X)), batch_size):
             optimiser.zero_grad()
             loss(network(X[batch]), Y[batch]).backward()
             optimiser.step()
     network.eval()
     with torch.no_grad():
-        return rarenode.constrain(network(torch.from_numpy(data.test.X)).sigmoid(), data.hierarchy).numpy()
+        probs: torch.Tensor = network(torch.from_numpy(data.test.X)).sigmoid()
+    return rarenode.constrain(probs.numpy(), data.hierarchy)
 
 
 def figures_table(data: Dataset, runs: Probabilities, seed: int) -> Table:
@@ -117,10 +117,10 @@ def main() -> None:
         "as_described": rarenode.node_weights(data.train.Y, data.hierarchy, form="as_described"),
     }
     print(data)
-    runs = {
-        name: train(data, weights, hidden, rate, epochs, batch_size, arguments.seed, name)
-        for name, weights in weightings.items()
-    }
+    runs = {}
+    for name, weights in weightings.items():
+        torch.manual_seed(arguments.seed)
+        runs[name] = train(data, weights, hidden, rate, epochs, batch_size, name)
     Console().print(figures_table(data, runs, arguments.seed), found_table(data, runs), thresholds_table(data, runs))
 
 

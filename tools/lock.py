@@ -1,8 +1,8 @@
 """Resolve pyproject.toml into the lock files: install it into an empty environment, and write down what came.
 
-``requirements.lock`` has the package and its development tools, ``requirements-extras.lock`` also the extras ``vision`` and
-``cluster``. The release of torch is chosen here and installed first, so that nothing else gets to choose it; which build of
-that release (a local version such as +cpu) is left to the machine.
+``requirements.lock`` has the package and its development tools, ``requirements-extras.lock`` also the extras
+``vision`` and ``cluster``. The release of torch is chosen here and installed first, so that nothing else gets to choose
+it; which build of that release (a local version such as +cpu) is left to the machine.
 """
 
 from __future__ import annotations

@@ -25,6 +25,9 @@ MOST_BYTES = 64 * 2**20
 
 CHUNK_BYTES = 2**16
 
+BUSY = (http.HTTPStatus.REQUEST_TIMEOUT, http.HTTPStatus.TOO_MANY_REQUESTS)
+"""The two refusals that mean "later"."""
+
 
 @dataclass(frozen=True, slots=True)
 class Patience:
@@ -68,7 +71,8 @@ def download(
     `MOST_BYTES`. ``report`` is called with the bytes that are there and the bytes there will be.
 
     Raises:
-        DownloadError: the server refuses (4xx), or fails (5xx, broken connection, too few bytes) at every try.
+        DownloadError: the server refuses (4xx), or is busy or fails (408, 429, 5xx, broken connection, too few
+            bytes) at every try.
         VerificationError: the server announces another size than the catalogue.
     """
     trouble = ""
@@ -153,7 +157,7 @@ def _ask(address: str, part: Path, have: int, timeout: float) -> http.client.HTT
         answer = f"HTTP {error.code} {http.client.responses.get(error.code, '')}".rstrip()
         if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and have:
             raise _cannot_continue(part, have) from error
-        if error.code >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
+        if error.code >= http.HTTPStatus.INTERNAL_SERVER_ERROR or error.code in BUSY:
             raise _TransientError(f"the server answered {answer}") from error
         hint = " (a redirection that is not safe to follow)" if error.code < http.HTTPStatus.BAD_REQUEST else ""
         raise DownloadError(f"{address}: the server answered {answer}{hint}") from error

@@ -273,20 +273,28 @@ class Hierarchy:
         return below
 
     @cached_property
+    def families(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The columns of the nodes that have children, and where the edges of each begin, with an end at the last.
+
+        The children of ``parents[i]`` are ``edge_children[starts[i]:starts[i + 1]]``.
+        """
+        parents, starts = np.unique(self.edge_parents, return_index=True)
+        return parents, np.append(starts, len(self.edge_parents))
+
+    @cached_property
     def levels_upwards(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
         """(parents, starts, children) for each depth of parents, the deepest first.
 
         ``children[starts[i]:starts[i + 1]]`` are the children of ``parents[i]``. When a level is reached, all that lies
         below it is done: this is how whole-array code walks the graph without a loop over nodes.
         """
-        parents, first_edge = np.unique(self.edge_parents, return_index=True)
+        parents, starts = self.families
         # Columns are sorted by depth, so each level is one slice of the parents and one slice of the edges.
         bounds = np.append(np.unique(self.depth[parents], return_index=True)[1], len(parents)).tolist()
-        first_edge = np.append(first_edge, len(self.edge_parents))
         levels = []
-        for start, stop in zip(bounds[-2::-1], bounds[:0:-1], strict=True):
-            begin, end = first_edge[start], first_edge[stop]
-            levels.append((parents[start:stop], first_edge[start:stop] - begin, self.edge_children[begin:end]))
+        for first, last in zip(bounds[-2::-1], bounds[:0:-1], strict=True):
+            begin, end = starts[first], starts[last]
+            levels.append((parents[first:last], starts[first:last] - begin, self.edge_children[begin:end]))
         return levels
 
     def _column(self, name: str) -> int:

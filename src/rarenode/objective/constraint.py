@@ -77,8 +77,8 @@ def constrain_within_labels(scores: Tensor, labels: Tensor, hierarchy: Hierarchy
 def _maximisers_on_cpu(scores: NDArray[Any], labels: NDArray[np.bool_], hierarchy: Hierarchy) -> NDArray[np.int64]:
     rows = np.ascontiguousarray(scores).reshape(-1, len(hierarchy))
     best = np.empty(rows.shape, dtype=np.int64)
-    gap = find_maximisers(rows, np.ascontiguousarray(labels), hierarchy.edge_parents, hierarchy.edge_children, best)
-    if gap >= 0:
+    parents, starts = hierarchy.families
+    if not find_maximisers(rows, np.ascontiguousarray(labels), parents, starts, hierarchy.edge_children, best):
         hierarchy.require_closed(labels)
     return best.reshape(scores.shape)
 

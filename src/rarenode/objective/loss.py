@@ -10,7 +10,8 @@ members' *un*constrained probabilities, without gradient; it is the same for eve
 classic focal term instead, 1 - p(y) of each member by itself.
 
 The constraint is applied to logits: the sigmoid is monotone, so this is the same maximum, and BCE of a logit neither
-overflows nor loses digits. Nothing here has nodes x nodes elements.
+overflows nor loses digits. Only beyond the root of the largest number (1.8e19 in float32) is a logit cut off, so that
+sums stay finite too. Nothing here has nodes x nodes elements.
 """
 
 from __future__ import annotations
@@ -107,8 +108,6 @@ class RareNodeLoss(torch.nn.Module):
         present = self._check(logits, labels)
         constrained = constrain_within_labels(logits, present, self.hierarchy)
         working = torch.promote_types(logits.dtype, torch.float32)
-        # A sum of losses stays finite for every finite logit: beyond the root of the largest number nothing more is
-        # learned.
         bound = torch.finfo(working).max ** 0.5
         constrained = constrained.to(working).clamp(-bound, bound)
         cross_entropy = softplus(torch.where(present, -constrained, constrained))
