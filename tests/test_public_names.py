@@ -31,7 +31,7 @@ def test_the_version_is_that_of_the_package() -> None:
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="nonsense"):
-        _ = rarenode.nonsense
+        _ = rarenode.nonsense  # type: ignore[attr-defined]
 
 
 def test_importing_and_using_the_data_layer_does_not_load_torch() -> None:

@@ -7,7 +7,7 @@ function such as the sigmoid may be applied before or after, so logits are const
 at inference.
 
 In the loss a positive node must not take credit from a negative descendant, so there the maximum is over the
-descendants *with the node's own label* (`constrain_within_labels`). A negative node has only negative descendants, so
+descendants *with the node's own label* (`maximisers`). A negative node has only negative descendants, so
 for it this is the plain constraint, and for a positive one it is the paper's second term, f_CM of labels x scores.
 """
 
@@ -45,17 +45,16 @@ def constrain(scores: Scores, hierarchy: Hierarchy) -> Scores:
     if isinstance(scores, Tensor):
         _check_width(scores.shape, hierarchy)
         no_labels = torch.zeros((1, len(hierarchy)), dtype=torch.bool, device=scores.device)
-        return constrain_within_labels(scores, no_labels, hierarchy)
+        return scores.gather(-1, maximisers(scores, no_labels, hierarchy))
     array = np.asarray(scores)
     _check_width(array.shape, hierarchy)
     no_labels_here = np.zeros((1, len(hierarchy)), dtype=np.bool_)
     comparable = array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
-    best = _maximisers_on_cpu(comparable, no_labels_here, hierarchy)
-    return np.take_along_axis(array, best, axis=-1)
+    return np.take_along_axis(array, _maximisers_on_cpu(comparable, no_labels_here, hierarchy), axis=-1)
 
 
-def constrain_within_labels(scores: Tensor, labels: Tensor, hierarchy: Hierarchy) -> Tensor:
-    """Raise each node to the maximum over itself and its descendants with the same label.
+def maximisers(scores: Tensor, labels: Tensor, hierarchy: Hierarchy) -> Tensor:
+    """For each node the column of the largest score among itself and its descendants with the same label.
 
     Args:
         scores: (..., rows, nodes), or (..., nodes) with a single row of labels.
@@ -66,12 +65,10 @@ def constrain_within_labels(scores: Tensor, labels: Tensor, hierarchy: Hierarchy
         NotClosedError: a row is labelled with a node but not with the node's parent.
     """
     values = scores.detach()
-    if scores.device.type == "cpu":
-        comparable = values if values.dtype in (torch.float32, torch.float64) else values.double()
-        best = torch.from_numpy(_maximisers_on_cpu(comparable.numpy(), labels.numpy(), hierarchy))
-    else:
-        best = maximisers_by_level(values, labels, hierarchy)
-    return scores.gather(-1, best)
+    if values.device.type != "cpu":
+        return maximisers_by_level(values, labels, hierarchy)
+    comparable = values if values.dtype in (torch.float32, torch.float64) else values.double()
+    return torch.from_numpy(_maximisers_on_cpu(comparable.numpy(), labels.numpy(), hierarchy))
 
 
 def _maximisers_on_cpu(scores: NDArray[Any], labels: NDArray[np.bool_], hierarchy: Hierarchy) -> NDArray[np.int64]:
