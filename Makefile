@@ -42,4 +42,4 @@ lock: setup ## resolve pyproject.toml anew into the lock files
 	$(BIN)/python tools/lock.py
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .grimp_cache

@@ -130,6 +130,17 @@ def test_quotes_keep_commas_spaces_and_comment_signs(tmp_path: Path) -> None:
     np.testing.assert_array_equal(file.X, [[1, 1, 0, 0], [2, 0, 1, 0], [3, 0, 0, 1]])
 
 
+def test_a_quote_inside_a_value_is_no_quote(tmp_path: Path) -> None:
+    text = "@attribute end {5'UTR,3'UTR}\n@attribute class hierarchical p\n@data\n3'UTR,p\n{0 3'UTR, 1 p}\n"
+    np.testing.assert_array_equal(read(tmp_path, text).X, [[0, 1], [0, 1]])
+
+
+def test_tabs_separate_as_blanks_do(tmp_path: Path) -> None:
+    file = read(tmp_path, "@attribute\tx\tnumeric\n@attribute\tclass\thierarchical\tp,q\n@data\n1,\tq\n{0\t2,1\tp}\n")
+    np.testing.assert_array_equal(file.X, [[1], [2]])
+    assert file.hierarchy.decode(file.Y) == [{"root", "q"}, {"root", "p"}]
+
+
 def test_the_class_may_stand_anywhere(tmp_path: Path) -> None:
     file = read(tmp_path, "@attribute a numeric\n@attribute k hierarchical p,q\n@attribute b numeric\n@data\n1,q,2\n")
     np.testing.assert_array_equal(file.X, [[1, 2]])
@@ -167,13 +178,20 @@ HEADER = "@attribute x numeric\n@attribute s {w,c}\n@attribute class hierarchica
         (HEADER + "1,w,a\n1,w\n", 6, ["expected 3 values", "got 2"]),
         (HEADER + "1,w,a,a\n", 5, ["expected 3 values", "got 4"]),
         (HEADER + "one,w,a\n", 5, ["'x'", "a number", "'one'"]),
-        (HEADER + "inf,w,a\n", 5, ["'x'", "finite"]),
+        (HEADER + "inf,w,a\n", 5, ["'x'", "a number"]),
         (HEADER + "1,z,a\n", 5, ["'s'", "w, c", "'z'"]),
         (HEADER + "1,w,a/z\n", 5, ["'a/z'", "hierarchy"]),
         (HEADER + "1,w,a@@b\n", 5, ["joined by @", "'a@@b'"]),
         (HEADER + "1,w,\n", 5, ["labels"]),
         (HEADER + "{0 1, 2 a\n", 5, ["'}'"]),
         (HEADER + "{0 1, 7 a}\n", 5, ["from 0 to 2", "'7 a'"]),
+        (HEADER + "{0 1, %s a}\n" % ("9" * 5000), 5, ["from 0 to 2"]),
+        (HEADER + "{0 1', 2 a}\n", 5, ["'x'", "a number"]),
+        (HEADER + "{0 1, , 2 a}\n", 5, ["place value"]),
+        (HEADER + "1_000,w,a\n", 5, ["'x'", "'1_000'"]),
+        (HEADER + "nan,w,a\n", 5, ["'x'", "'nan'"]),
+        (HEADER + "1e999,w,a\n", 5, ["'x'", "finite"]),
+        (HEADER + "\u0661,w,a\n", 5, ["'x'", "a number"]),
         (HEADER + "{0 1, 0 2, 2 a}\n", 5, ["twice"]),
         (HEADER + "{0 1}\n", 5, ["labels"]),
         (HEADER + "1,'w,a\n", 5, ["'s'", "'w"]),
@@ -184,6 +202,8 @@ HEADER = "@attribute x numeric\n@attribute s {w,c}\n@attribute class hierarchica
         ("@attribute x\n@data\n", 1, ["@attribute name type"]),
         ("@attribute x string\n@data\n", 1, ["'x'", "'string'"]),
         ("@attribute x {a,a}\n@data\n", 1, ["distinct"]),
+        ("@attribute x {a,?}\n@data\n", 1, ["nor ?"]),
+        ("@attribute '' numeric\n@data\n", 1, ["name", "empty"]),
         ("@attribute c hierarchical a,,b\n@data\n", 1, ["entry is empty"]),
         ("@attribute c hierarchical a,a//b\n@data\na\n", 1, ["step is empty", "a//b"]),
         ("@attribute c hierarchical a\n@attribute d hierarchical a\n@data\n", 2, ["second hierarchical"]),

@@ -462,7 +462,7 @@ class TestAtomicity:
 class TestUnknownChecksum:
     def test_size_and_content_are_verified_instead(self, unknown: CatalogueEntry, tmp_path: Path) -> None:
         (fetched,) = fetch_entry(unknown, tmp_path, patience=SOON)
-        assert fetched.verified is Verified.CONTENT
+        assert fetched.verified is Verified.SIZE_AND_CONTENT
         assert "no checksum is known" in fetched.verified
         assert fetched.path.read_bytes() == SMALL_ARFF
         (again,) = fetch_entry(unknown, tmp_path, patience=SOON)

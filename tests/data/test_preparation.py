@@ -81,5 +81,7 @@ def test_bad_features_are_named() -> None:
         preparation.apply(np.ones((2, 3)))
     with pytest.raises(DataError, match="row 1, feature 0"):
         preparation.apply(np.array([[0.0, 0.0], [np.inf, 0.0]]))
+    with pytest.raises(DataError, match="row 0, feature 1: 1e\\+100 is too large"):
+        preparation.apply(np.array([[0.0, 1e100]]))
     with pytest.raises(DataError, match="at least one"):
         Preparation.fit(np.ones((0, 2)))

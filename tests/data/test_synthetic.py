@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from rarenode import Dataset, constrain, make_hierarchical, summary_by_depth
+from rarenode import Dataset, Hierarchy, constrain, make_hierarchical, summary_by_depth
 from rarenode.errors import ArgumentError
 
 DEEP = 3
@@ -36,6 +36,13 @@ def test_it_is_shaped_as_asked(nodes: int, depth: int, shape: Any, seed: int) ->
         assert data.hierarchy.is_closed(split.Y)
         assert split.Y.any(axis=1).all()
     assert data.scored.all()
+
+
+def test_it_takes_a_hierarchy_of_your_own() -> None:
+    own = Hierarchy.from_edges([("animal", "cat"), ("animal", "dog"), ("pet", "dog"), ("dog", "puppy")])
+    data = make_hierarchical(200, hierarchy=own, stop=0.5)
+    assert data.hierarchy == own
+    assert data.train.Y.any(axis=0).all()
 
 
 def test_a_dag_is_one() -> None:
@@ -117,6 +124,7 @@ def _one_logistic_regression_for_each_node(data: Dataset) -> Any:
         ({"tail": -1.0}, "tail"),
         ({"stop": 1.5}, "stop"),
         ({"noise": -1.0}, "noise"),
+        ({"noise": float("nan")}, "noise"),
         ({"shape": "graph"}, "shape"),
     ],
 )

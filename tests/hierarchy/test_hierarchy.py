@@ -338,3 +338,22 @@ class TestLarge:
         assert len(hierarchy.ancestors(names[-1])) == 19_999
         assert hierarchy.close(hierarchy.encode([[names[-1]]])).all()
         assert pickle.loads(pickle.dumps(hierarchy)) == hierarchy
+
+
+def test_what_the_kernels_walk_on_cannot_be_changed() -> None:
+    hierarchy = Hierarchy.from_edges([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")])
+    arrays = [*hierarchy.families, *(array for level in hierarchy.levels_upwards for array in level)]
+    for array in (hierarchy.depth, hierarchy.edge_parents, hierarchy.edge_children, *arrays):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
+
+
+@pytest.mark.parametrize("edge", [{"a", "b"}, frozenset("ab"), {"a": 1, "b": 2}, "ab", ("a",), 3])
+def test_an_edge_must_say_which_end_is_the_parent(edge: Any) -> None:
+    with pytest.raises(HierarchyError, match="edge 1"):
+        Hierarchy.from_edges([("x", "y"), edge])
+
+
+def test_a_row_without_a_set_of_labels_is_named() -> None:
+    with pytest.raises(UnknownLabelError, match="row 1"):
+        Hierarchy.from_edges([("a", "b")]).encode([["a"], None])  # type: ignore[list-item]

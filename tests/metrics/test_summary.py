@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -223,3 +224,11 @@ def test_splits_that_do_not_fit_the_nodes_are_refused() -> None:
         summary_by_rarity(Y, probs, np.zeros(3, dtype=int))
     with pytest.raises((LabelError, ArgumentError)):
         summary_by_depth(Y, probs, Hierarchy.from_edges([("a", "b"), ("b", "c")]))
+
+
+def test_tensors_that_still_hang_on_a_graph_and_thresholds_that_are_no_number() -> None:
+    probs = torch.tensor([[0.9, 0.1]], requires_grad=True)
+    assert summary(torch.tensor([[1, 0]]), probs).f1 == 0.5
+    for wrong in (float("nan"), [0.5, 0.5], None):
+        with pytest.raises(ArgumentError, match="threshold"):
+            summary([[1, 0]], [[0.9, 0.1]], threshold=wrong)  # type: ignore[arg-type]

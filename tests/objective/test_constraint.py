@@ -260,3 +260,9 @@ def test_a_deep_chain() -> None:
         for column in range(3000):
             winners[row, column + int(np.argmax(scores[row, column:]))] += 1
     assert np.array_equal(tensor.grad.numpy(), winners)
+
+
+def test_a_hierarchy_without_nodes_has_nothing_to_constrain() -> None:
+    nothing = Hierarchy.from_edges([])
+    assert constrain(np.ones((3, 0)), nothing).shape == (3, 0)
+    assert constrain(torch.ones(2, 3, 0), nothing).shape == (2, 3, 0)

@@ -560,3 +560,29 @@ def test_no_array_of_nodes_by_nodes_outside_of_torch_either() -> None:
         tracemalloc.stop()
     assert peak < len(hierarchy) ** 2 / 2
     assert logits.grad is not None
+
+
+def test_labels_may_be_any_array_and_other_types_are_refused_by_name() -> None:
+    hierarchy = Hierarchy.from_edges([("a", "b")])
+    loss = RareNodeLoss(hierarchy)
+    logits = torch.tensor([[1.0, 2.0], [3.0, -1.0]])
+    Y = np.array([[True, False], [True, True]])
+    expected = loss(logits, torch.from_numpy(Y.copy()))
+    backwards = Y[::-1][::-1]
+    backwards.flags.writeable = False
+    torch.testing.assert_close(loss(logits, backwards), expected)
+    torch.testing.assert_close(loss(logits, Y.tolist()), expected)
+    with pytest.raises(ArgumentError, match="ndarray"):
+        loss(logits.numpy(), torch.from_numpy(Y))
+    with pytest.raises(ArgumentError, match="NodeWeights"):
+        RareNodeLoss(hierarchy, weights=np.ones(2))  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="u0"):
+        RareNodeLoss(hierarchy, u0="x")  # type: ignore[arg-type]
+
+
+def test_weights_of_your_own() -> None:
+    hierarchy = Hierarchy.from_edges([("a", "b")])
+    weights = NodeWeights(positive=np.array([2.0, 3.0]), negative=np.array([5.0, 7.0]))
+    loss = RareNodeLoss(hierarchy, weights, reduction="none")
+    labels = torch.tensor([[True, False]])
+    torch.testing.assert_close(loss(torch.zeros(1, 2), labels), np.log(2) * torch.tensor([[2.0, 7.0]]))

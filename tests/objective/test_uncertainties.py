@@ -152,3 +152,19 @@ def test_the_oracle_for_js_agrees_with_entropies() -> None:
         for q in (0.0, 0.3, 1.0):
             by_entropy = oracles.entropy((p + q) / 2) - (oracles.entropy(p) + oracles.entropy(q)) / 2
             assert oracles.js(p, q) == pytest.approx(by_entropy, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["bbma", "gmu", "epistemic_kl", "epistemic_js", "predictive", "aleatoric"])
+def test_any_array_will_do(kind: str) -> None:
+    """Reversed, read-only, of half precision, of integers: what a user may well have."""
+    probs = np.array([[0.0, 0.5, 1.0], [1.0, 0.5, 1.0]])
+    expected = uncertainty(probs, kind)
+    backwards = probs[::-1]
+    np.testing.assert_allclose(uncertainty(backwards, kind), expected, atol=1e-12)
+    probs.flags.writeable = False
+    np.testing.assert_array_equal(uncertainty(probs, kind), expected)
+    half = uncertainty(torch.tensor(probs.tolist()).half(), kind)
+    assert half.dtype == torch.float16
+    assert half.isfinite().all()
+    certain = uncertainty(torch.tensor([[0, 1], [0, 1]]), kind)
+    np.testing.assert_allclose(certain.numpy(), 0, atol=1e-5)

@@ -46,7 +46,11 @@ _ATTRIBUTE = re.compile(
 # "0point02%_MMS".
 _COMMENT_IN_HEADER = re.compile(r"""('[^']*'|"[^"]*")|(?:^|(?<=\s))%.*""", re.S)
 _COMMENT_IN_ROW = re.compile(r"""('[^']*'|"[^"]*")|%.*""", re.S)
-_FIELD = re.compile(r"""\s*(?:'(?P<single>[^']*)'|"(?P<double>[^"]*)"|(?P<bare>[^,]*?))\s*(?:,|$)""", re.S)
+# A quote is one only at the start of a value: 5'UTR is a plain name.
+_VALUE = r"""(?:'(?P<single>[^']*)'\s*(?=,|$)|"(?P<double>[^"]*)"\s*(?=,|$)|(?P<bare>[^,]*))"""
+_FIELD = re.compile(rf"\s*{_VALUE}", re.S)
+_SPARSE_FIELD = re.compile(rf"\s*(?P<place>[0-9]{{1,9}})\s+{_VALUE}", re.S)
+_PLAIN_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,12 +155,14 @@ def _read_header(path: Path, lines: Iterator[tuple[int, str]]) -> _Header:
         match = _ATTRIBUTE.fullmatch(line)
         if match is None or not match["type"]:
             raise FileFormatError(path, number, f"expected '@attribute name type', got {line[:60]!r}")
-        name = match["single"] or match["double"] or match["bare"]
-        kind, _, rest = match["type"].partition(" ")
+        name = _text(match)
+        if not name:
+            raise FileFormatError(path, number, "expected a name after @attribute; it is empty")
+        kind, *rest = match["type"].split(None, 1)
         if kind.lower() == "hierarchical":
             if hierarchical is not None:
                 raise FileFormatError(path, number, "a second hierarchical attribute; expected one")
-            entries = tuple(entry.strip() for entry in rest.split(","))
+            entries = tuple(entry.strip() for entry in "".join(rest).split(","))
             if not all(entries):
                 raise FileFormatError(path, number, "expected 'hierarchical a,a/b,...'; an entry is empty")
             hierarchical = len(attributes), number, entries
@@ -175,9 +181,9 @@ def _feature(path: Path, number: int, name: str, kind: str) -> _Attribute:
         return _Attribute(name, None, {})
     if kind.startswith("{") and kind.endswith("}"):
         categories = tuple(_split(kind[1:-1]))
-        if not all(categories) or len(set(categories)) < len(categories):
+        if not all(categories) or len(set(categories)) < len(categories) or MISSING in categories:
             raise FileFormatError(
-                path, number, f"attribute {name!r}: the values in {{...}} must be distinct and not empty"
+                path, number, f"attribute {name!r}: the values in {{...}} must be distinct, and neither empty nor ?"
             )
         codes = {category: code for code, category in enumerate(categories)}
         return _Attribute(name, categories, codes | {MISSING: -1})
@@ -239,7 +245,10 @@ def _read_rows(path: Path, lines: Iterator[tuple[int, str]], header: _Header) ->
         if len(fields) != width:
             raise FileFormatError(path, number, f"expected {width} values, the class included; got {len(fields)}")
         try:
-            rows.numeric.append([_number(text) for text in pick_numeric(fields)])
+            # Python's float also takes 1_000, nan and other scripts' digits; a line that may have any is read strictly.
+            plain = line.isascii() and "_" not in line and "n" not in line and "N" not in line
+            number_in = _number if plain else _plain_number
+            rows.numeric.append([number_in(text) for text in pick_numeric(fields)])
             rows.nominal.append(
                 [attribute.codes[text] for (_, attribute), text in zip(nominal, pick_nominal(fields), strict=True)]
             )
@@ -265,13 +274,15 @@ def _split(line: str) -> list[str]:
     position = 0
     while position <= len(line):
         match = _FIELD.match(line, position)
-        if match is None:
-            return []
-        fields.append(next(text for text in (match["single"], match["double"], match["bare"]) if text is not None))
-        if match.end() == len(line) and not match[0].endswith(","):
-            break
-        position = match.end()
+        assert match is not None, "a bare value may be empty, so every text matches"  # noqa: S101
+        fields.append(_text(match))
+        position = match.end() + 1
     return fields
+
+
+def _text(match: re.Match[str]) -> str:
+    """What a match holds, without its quotes."""
+    return next(text for text in match.group("single", "double", "bare") if text is not None).strip()
 
 
 def _sparse_fields(path: Path, number: int, line: str, absent: list[str]) -> list[str]:
@@ -280,28 +291,32 @@ def _sparse_fields(path: Path, number: int, line: str, absent: list[str]) -> lis
         raise FileFormatError(path, number, "expected a sparse row to end with '}'")
     fields = list(absent)
     named: set[int] = set()
-    for item in filter(None, _split_sparse(line[1:-1])):
-        place, _, value = item.strip().partition(" ")
-        if not (place.isascii() and place.isdigit()) or int(place) >= len(fields) or not value.strip():
+    inside = line[1:-1].strip()
+    position = 0
+    while inside and position <= len(inside):
+        match = _SPARSE_FIELD.match(inside, position)
+        if match is None or int(match["place"]) >= len(fields) or not _text(match):
+            wrong = inside[position:].strip()[:60]
             raise FileFormatError(
-                path,
-                number,
-                f"expected 'place value' with a place from 0 to {len(fields) - 1}, got {item.strip()[:60]!r}",
+                path, number, f"expected 'place value' with a place from 0 to {len(fields) - 1}, got {wrong!r}"
             )
-        if int(place) in named:
+        place = int(match["place"])
+        if place in named:
             raise FileFormatError(path, number, f"place {place} is named twice")
-        named.add(int(place))
-        fields[int(place)] = value.strip().strip("'\"")
+        named.add(place)
+        fields[place] = _text(match)
+        position = match.end() + 1
     return fields
-
-
-def _split_sparse(inside: str) -> list[str]:
-    """Items of a sparse row; a comma inside quotes does not end one."""
-    return re.findall(r"""(?:'[^']*'|"[^"]*"|[^,'"])+""", inside)
 
 
 def _number(text: str) -> float:
     return math.nan if text == MISSING else float(text)
+
+
+def _plain_number(text: str) -> float:
+    if text != MISSING and not _PLAIN_NUMBER.fullmatch(text):
+        raise ValueError
+    return _number(text)
 
 
 def _bad_value(placed: list[tuple[int, _Attribute]], fields: list[str]) -> str:
@@ -314,7 +329,7 @@ def _bad_value(placed: list[tuple[int, _Attribute]], fields: list[str]) -> str:
                 return f"attribute {attribute.name!r}: expected one of {{{allowed}}} or ?, got {text[:60]!r}"
             continue
         try:
-            _number(text)
+            _plain_number(text)
         except ValueError:
             return f"attribute {attribute.name!r}: expected a number or ?, got {text[:60]!r}"
     raise AssertionError("a row was refused, and every value of it is good")

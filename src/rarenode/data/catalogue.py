@@ -119,6 +119,8 @@ def find_entry(name: str) -> CatalogueEntry:
         UnknownDatasetError: there is none; the message says which name is close, and all the names there are.
     """
     known = catalogue()
+    if not isinstance(name, str):
+        raise UnknownDatasetError(f"A dataset is named by text, not by {name!r}.")
     if name in known:
         return known[name]
     lower = {known_name.lower(): known_name for known_name in known}

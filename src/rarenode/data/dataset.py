@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rarenode.data.arff import ArffFile, read_arff
 from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, catalogue, find_entry
 from rarenode.data.locations import data_root
-from rarenode.data.preparation import Preparation, prepare_as_published
+from rarenode.data.preparation import Preparation, as_float32, prepare_as_published
 from rarenode.errors import ArgumentError, DataError, MissingFileError
 from rarenode.hierarchy import Hierarchy
 
@@ -73,6 +73,11 @@ def load_dataset(name: str, root: Path | str | None = None, prepare: Prepare = "
     folder = data_root(root)
     files = {file.split: _read(entry, file, folder) for file in entry.files}
     train, valid, test = files["train"], files.get("valid"), files["test"]
+    for file in entry.files:
+        other = files[file.split]
+        if other.hierarchy != train.hierarchy or other.feature_names != train.feature_names:
+            what = "features" if other.hierarchy == train.hierarchy else "classes"
+            raise DataError(f"{folder / file.path}: its {what} are not those of {name}'s training file")
     features = _prepared(train.X, None if valid is None else valid.X, test.X, prepare)
     return Dataset(
         name=name,
@@ -88,7 +93,7 @@ def load_dataset(name: str, root: Path | str | None = None, prepare: Prepare = "
 def _read(entry: CatalogueEntry, file: CatalogueFile, folder: Path) -> ArffFile:
     path = folder / file.path
     if not path.is_file():
-        raise MissingFileError(f"{entry.name}: {path} is not there. {_how_to_get(entry, file)}")
+        raise MissingFileError(f"{entry.name}: {path} is not there. {_how_to_get(entry, file, folder)}")
     content = read_arff(path, entry.kind)
     found = {
         "rows": len(content.Y),
@@ -104,13 +109,14 @@ def _read(entry: CatalogueEntry, file: CatalogueFile, folder: Path) -> ArffFile:
     return content
 
 
-def _how_to_get(entry: CatalogueEntry, file: CatalogueFile) -> str:
+def _how_to_get(entry: CatalogueEntry, file: CatalogueFile, folder: Path) -> str:
     rebuilt = f"{entry.name}_rebuilt"
+    elsewhere = "" if folder == data_root(None) else f" --root {folder}"
     where = "RARENODE_DATA names the folder that holds the data; unset, it is the user's cache."
     if not file.published:
         return f"It is a reconstruction that cannot be fetched. {where}"
     alternative = f" {rebuilt} uses a reconstructed training file." if rebuilt in catalogue() else ""
-    return f"'rarenode data fetch {entry.name}' downloads it.{alternative} {where}"
+    return f"'rarenode data fetch {entry.name}{elsewhere}' downloads it.{alternative} {where}"
 
 
 Features = NDArray[np.float32]
@@ -130,8 +136,4 @@ def _prepared(
                 preparation.apply(test),
             )
         case "none":
-            return (
-                train.astype(np.float32),
-                None if valid is None else valid.astype(np.float32),
-                test.astype(np.float32),
-            )
+            return as_float32(train), None if valid is None else as_float32(valid), as_float32(test)

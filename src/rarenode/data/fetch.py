@@ -46,7 +46,8 @@ class Verified(StrEnum):
     """How the file is known to be the right one."""
 
     CHECKSUM = "sha256 is right"
-    CONTENT = "size, features and nodes are right; no checksum is known for this file"
+    CONTENT = "it parses, with the right features and nodes; no checksum is known for this file"
+    SIZE_AND_CONTENT = "of the announced size, and it parses, with the right features and nodes; no checksum is known"
 
 
 class FileState(StrEnum):
@@ -141,7 +142,8 @@ class _Fetcher:
             raise
         except OSError as error:
             raise DownloadError(f"{path}: {error.strerror or error}") from error
-        return FetchedFile(path, size, status, Verified.CONTENT if file.sha256 is None else Verified.CHECKSUM)
+        without_checksum = Verified.CONTENT if status is FetchStatus.PRESENT else Verified.SIZE_AND_CONTENT
+        return FetchedFile(path, size, status, without_checksum if file.sha256 is None else Verified.CHECKSUM)
 
     def _keep(self, file: CatalogueFile, path: Path) -> FetchStatus:
         fault = _fault(self.entry, file, path)

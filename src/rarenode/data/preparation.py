@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 
 from rarenode.errors import DataError
 
+LARGEST = 1e150
+"""Squares of larger numbers overflow, and with them the deviation."""
+
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
@@ -47,7 +50,7 @@ class Preparation:
     def apply(self, X: NDArray[Any]) -> NDArray[np.float32]:
         """Fill missing values and standardise, with the training rows' statistics."""
         raw = _check(X, len(self.fill))
-        return ((np.where(np.isnan(raw), self.fill, raw) - self.mean) / self.deviation).astype(np.float32)
+        return as_float32((np.where(np.isnan(raw), self.fill, raw) - self.mean) / self.deviation)
 
 
 def prepare_as_published(
@@ -56,8 +59,17 @@ def prepare_as_published(
     """Prepare the three splits as the paper's tables had them."""
     filled = [_fill_from_itself(split) for split in (train, valid, test) if split is not None]
     mean, deviation = standardisation(np.concatenate(filled[:-1]))
-    prepared = [((split - mean) / deviation).astype(np.float32) for split in filled]
+    prepared = [as_float32((split - mean) / deviation) for split in filled]
     return prepared[0], None if valid is None else prepared[1], prepared[-1]
+
+
+def as_float32(X: NDArray[np.float64]) -> NDArray[np.float32]:
+    """``X`` in single precision; a number that is too large for it is refused."""
+    too_large = np.abs(X) > np.finfo(np.float32).max
+    if too_large.any():
+        row, column = np.argwhere(too_large)[0].tolist()
+        raise DataError(f"row {row}, feature {column}: {X[row, column]:.3g} is too large for single precision")
+    return X.astype(np.float32)
 
 
 def _fill_from_itself(X: NDArray[Any]) -> NDArray[np.float64]:
@@ -84,9 +96,11 @@ def _check(X: NDArray[Any], features: int | None) -> NDArray[np.float64]:
     raw = np.asarray(X, dtype=np.float64)
     if raw.ndim != 2 or (features is not None and raw.shape[1] != features):
         raise DataError(f"features must have the shape (rows, {features or 'features'}); got {raw.shape}")
-    if np.isinf(raw).any():
-        row, column = np.argwhere(np.isinf(raw))[0].tolist()
+    too_large = np.abs(raw) > LARGEST
+    if too_large.any():
+        row, column = np.argwhere(too_large)[0].tolist()
         raise DataError(
-            f"row {row}, feature {column}: expected a finite number or NaN for a missing one, got {raw[row, column]}"
+            f"row {row}, feature {column}: expected a number up to {LARGEST:.0e}, or NaN for a missing one; "
+            f"got {raw[row, column]}"
         )
     return raw

@@ -32,6 +32,7 @@ def make_hierarchical(
     nodes: int = 200,
     depth: int = 5,
     shape: Shape = "tree",
+    hierarchy: Hierarchy | None = None,
     features: int = 50,
     labels_per_row: float = 2.0,
     tail: float = 1.0,
@@ -46,6 +47,7 @@ def make_hierarchical(
         nodes: nodes of the hierarchy; there is no artificial root.
         depth: levels of the hierarchy; the deepest nodes have the depth ``depth - 1``.
         shape: ``tree``, or ``dag``, where about a third of the nodes have two parents.
+        hierarchy: one of your own; then ``nodes``, ``depth`` and ``shape`` do not matter.
         features: columns of X.
         labels_per_row: mean number of labels that a row draws, at least 1; their ancestors come on top.
         tail: exponent of the Zipf law by which children share their parent's rows; 0 shares evenly.
@@ -61,7 +63,8 @@ def make_hierarchical(
     """
     _check(rows, nodes, depth, shape, features, labels_per_row, tail, stop, noise)
     rng = np.random.default_rng(seed)
-    hierarchy = _draw_hierarchy(rng, nodes, depth, shape)
+    if hierarchy is None:
+        hierarchy = _draw_hierarchy(rng, nodes, depth, shape)
     Y = _draw_labels(rng, hierarchy, rows, labels_per_row, tail, stop)
     X = _draw_features(rng, hierarchy, Y, features, noise)
 
@@ -153,10 +156,10 @@ def _check(
         "depth must be at least 1": depth < 1,
         f"nodes must be at least depth ({depth})": nodes < depth,
         "features must be at least 1": features < 1,
-        "labels_per_row must be at least 1": labels_per_row < 1,
-        "tail must be at least 0": tail < 0,
+        "labels_per_row must be at least 1": not labels_per_row >= 1,
+        "tail must be at least 0": not tail >= 0,
         "stop must lie between 0 and 1": not 0 <= stop <= 1,
-        "noise must be at least 0": noise < 0,
+        "noise must be at least 0": not noise >= 0,
         f"shape must be one of {', '.join(get_args(Shape))}": shape not in get_args(Shape),
     }
     for problem, is_there in problems.items():

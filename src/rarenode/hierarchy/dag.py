@@ -51,14 +51,12 @@ class Hierarchy:
 
     def __init__(self, order: Order) -> None:
         """Use `from_edges` or `from_paths`; they put nodes into the order that this expects."""
-        for array in (order.depth, order.parents, order.children):
-            array.flags.writeable = False
         frozen: dict[str, object] = {
             "nodes": order.nodes,
             "index": MappingProxyType({name: column for column, name in enumerate(order.nodes)}),
-            "depth": order.depth,
-            "edge_parents": order.parents,
-            "edge_children": order.children,
+            "depth": _read_only(order.depth),
+            "edge_parents": _read_only(order.parents),
+            "edge_children": _read_only(order.children),
         }
         self.__dict__.update(frozen)
 
@@ -152,8 +150,8 @@ class Hierarchy:
         count = 0
         for row, labels in enumerate(label_sets):
             count = row + 1
-            if isinstance(labels, str):
-                raise UnknownLabelError(f"row {row}: expected a set of labels, got the single text {labels!r}")
+            if isinstance(labels, str) or not isinstance(labels, Iterable):
+                raise UnknownLabelError(f"row {row}: expected a set of labels, got {labels!r}")
             for label in labels:
                 column = self.index.get(label) if isinstance(label, str) else None
                 if column is None:
@@ -170,7 +168,7 @@ class Hierarchy:
         return [frozenset(self._names(np.flatnonzero(row).tolist())) for row in labels]
 
     def close(self, Y: Any) -> NDArray[Any]:
-        """``Y`` with all ancestors of its labels added, in the type of the input."""
+        """``Y`` with all ancestors of its labels added, as a numpy array of the same dtype."""
         labels = as_label_matrix(Y, self.nodes)
         closed = labels.T.copy()  # nodes first: a level is then a few contiguous rows
         for parents, starts, children in self.levels_upwards:
@@ -196,21 +194,22 @@ class Hierarchy:
     def sum_over_descendants(self, values: NDArray[Number]) -> NDArray[Number]:
         """For each node, the sum of ``values`` over the node and its distinct descendants.
 
-        On a tree this costs the edges. On a DAG a value may reach an ancestor along several paths but counts once,
-        which costs the number of (ancestor, descendant) pairs.
+        A value climbs from a node with one parent to that parent, so a tree costs its edges. Where a node has several
+        parents, paths may meet again further up and must not count twice: what has climbed there goes to each of the
+        node's ancestors directly.
         """
         sums = np.array(values)
         if sums.shape != (len(self),):
             raise HierarchyError(f"expected one value for each of {len(self)} nodes, got the shape {sums.shape}")
-        if self.is_tree:
-            for parent, child in zip(self.edge_parents[::-1].tolist(), self.edge_children[::-1].tolist(), strict=True):
-                sums[parent] += sums[child]
-            return sums
-        above: list[NDArray[np.int64]] = []
-        for column, parents in enumerate(self._above):
-            ancestors = np.unique(np.concatenate([np.array(parents, dtype=np.int64), *(above[p] for p in parents)]))
-            above.append(ancestors)
-            sums[ancestors] += values[column]
+        several_parents = []
+        for column in range(len(self) - 1, -1, -1):
+            parents = self._above[column]
+            if len(parents) == 1:
+                sums[parents[0]] += sums[column]
+            elif parents:
+                several_parents.append((column, sums[column]))
+        for column, climbed in several_parents:
+            sums[_reach(column, self._above)] += climbed
         return sums
 
     # --- identity ------------------------------------------------------------------------------------------------
@@ -279,7 +278,8 @@ class Hierarchy:
         The children of ``parents[i]`` are ``edge_children[starts[i]:starts[i + 1]]``.
         """
         parents, starts = np.unique(self.edge_parents, return_index=True)
-        return parents, np.append(starts, len(self.edge_parents))
+        starts = np.append(starts, len(self.edge_parents))
+        return _read_only(parents), _read_only(starts)
 
     @cached_property
     def levels_upwards(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
@@ -294,7 +294,8 @@ class Hierarchy:
         levels = []
         for first, last in zip(bounds[-2::-1], bounds[:0:-1], strict=True):
             begin, end = starts[first], starts[last]
-            levels.append((parents[first:last], starts[first:last] - begin, self.edge_children[begin:end]))
+            level_starts = _read_only(starts[first:last] - begin)
+            levels.append((parents[first:last], level_starts, self.edge_children[begin:end]))
         return levels
 
     def _column(self, name: str) -> int:
@@ -311,6 +312,11 @@ class Hierarchy:
         near = difflib.get_close_matches(str(label), self.nodes, n=1) if searchable else []
         hint = f"; did you mean {near[0]!r}?" if near else ""
         return f"label {label!r} is not one of the hierarchy's {len(self)} nodes{hint}"
+
+
+def _read_only(array: NDArray[np.int64]) -> NDArray[np.int64]:
+    array.flags.writeable = False
+    return array
 
 
 def _reach(start: int, neighbours: list[list[int]]) -> list[int]:

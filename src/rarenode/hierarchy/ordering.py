@@ -9,7 +9,7 @@ the rest of the library needs to work at the cost of the edges.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -63,7 +63,7 @@ def _number_edges(edges: Iterable[tuple[str, str]], names: dict[str, int]) -> li
     """Check each edge and replace names by numbers; new names are added to ``names``."""
     seen: dict[tuple[int, int], int] = {}
     for place, edge in enumerate(edges):
-        if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2:
+        if isinstance(edge, str | Set | Mapping) or not hasattr(edge, "__len__") or len(edge) != 2:
             raise HierarchyError(f"edge {place}: expected a (parent, child) pair of names, got {edge!r}")
         parent, child = edge
         _check_name(parent, f"edge {place} {edge!r}")

@@ -63,9 +63,14 @@ def divide(over: NDArray[np.int64], under: NDArray[np.int64]) -> NDArray[np.floa
     return np.divide(over, under, out=np.zeros(len(over)), where=under > 0)
 
 
+def as_array(values: Any) -> NDArray[Any]:
+    """Numpy's view of the values; a tensor may still hang on its graph or its device."""
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+
+
 def as_indicator(values: Any, what: str) -> NDArray[np.bool_]:
     """A (rows, nodes) array of 0 and 1 as booleans."""
-    array = np.asarray(values)
+    array = as_array(values)
     if array.ndim != 2:
         raise LabelError(f"{what} must have the shape (rows, nodes); got {array.shape}")
     if array.dtype == np.bool_:

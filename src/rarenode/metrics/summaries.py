@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
@@ -17,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics.average_precision import average_precision, binary_average_precision
-from rarenode.metrics.node_scores import as_indicator, node_scores
+from rarenode.metrics.node_scores import as_array, as_indicator, node_scores
 
 RARITY_BANDS: Mapping[str, tuple[int, float]] = MappingProxyType(
     {"0": (0, 0), "1-4": (1, 4), "5-19": (5, 19), "20-99": (20, 99), "100+": (100, np.inf)}
@@ -55,7 +56,7 @@ def summary(Y: Any, probs: Any, threshold: float = 0.5, scored: ArrayLike | None
     >>> result.recall, result.ap, result.nodes_found
     (0.5, 1.0, 1)
     """
-    truth, probabilities = _check(Y, probs)
+    truth, probabilities = _check(Y, probs, threshold)
     return _summarise(truth, probabilities, threshold, _mask(scored, truth.shape[1]))
 
 
@@ -63,7 +64,7 @@ def summary_by_depth(
     Y: Any, probs: Any, hierarchy: Hierarchy, threshold: float = 0.5, scored: ArrayLike | None = None
 ) -> dict[int, Summary]:
     """`summary` of the nodes of each depth that has scored nodes."""
-    truth, probabilities = _check(Y, probs)
+    truth, probabilities = _check(Y, probs, threshold)
     if truth.shape[1] != len(hierarchy):
         raise LabelError(f"labels have {truth.shape[1]} columns and the hierarchy {len(hierarchy)} nodes")
     mask = _mask(scored, truth.shape[1])
@@ -78,7 +79,7 @@ def summary_by_rarity(
 
     All five bands of `RARITY_BANDS` are there, the rarest first; one without nodes has ``nodes == 0``.
     """
-    truth, probabilities = _check(Y, probs)
+    truth, probabilities = _check(Y, probs, threshold)
     mask = _mask(scored, truth.shape[1])
     count = np.asarray(training_positives)
     if count.shape != (truth.shape[1],):
@@ -110,9 +111,11 @@ def _summarise(truth: NDArray[np.bool_], probs: NDArray[Any], threshold: float, 
     )
 
 
-def _check(Y: Any, probs: Any) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+def _check(Y: Any, probs: Any, threshold: float) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+    if not isinstance(threshold, Real) or np.isnan(threshold):
+        raise ArgumentError(f"the threshold must be a number, got {threshold!r}")
     truth = as_indicator(Y, "labels")
-    probabilities = np.asarray(probs)
+    probabilities = as_array(probs)
     if probabilities.shape != truth.shape:
         raise LabelError(f"labels {truth.shape} and probabilities {probabilities.shape} must have the same shape")
     if np.isnan(probabilities).any():

@@ -13,6 +13,7 @@ for it this is the plain constraint, and for a positive one it is the paper's se
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -72,7 +73,7 @@ def maximisers(scores: Tensor, labels: Tensor, hierarchy: Hierarchy) -> Tensor:
 
 
 def _maximisers_on_cpu(scores: NDArray[Any], labels: NDArray[np.bool_], hierarchy: Hierarchy) -> NDArray[np.int64]:
-    rows = np.ascontiguousarray(scores).reshape(-1, len(hierarchy))
+    rows = np.ascontiguousarray(scores).reshape(math.prod(scores.shape[:-1]), len(hierarchy))
     best = np.empty(rows.shape, dtype=np.int64)
     parents, starts = hierarchy.families
     if not find_maximisers(rows, np.ascontiguousarray(labels), parents, starts, hierarchy.edge_children, best):

@@ -6,8 +6,9 @@ At a member, row and node, with label y:
 
 p~ is the max-constrained probability (see `constraint`): over all descendants where y = 0, over the positive ones
 where y = 1. W(y) are node weights (see `weights`). U is the ensemble's uncertainty (see `uncertainties`) from the
-members' *un*constrained probabilities, without gradient; it is the same for every member. ``focus="focal"`` is the
-classic focal term instead, 1 - p(y) of each member by itself.
+members' *un*constrained probabilities, without gradient; it is the same for every member. ``focus="focal"`` takes the
+classic focal term instead, U = 1 - p(y) of each member by itself, likewise unconstrained and without gradient; with
+``u0=0`` its weight is (1 - p(y))^k.
 
 The constraint is applied to logits: the sigmoid is monotone, so this is the same maximum, and BCE of a logit neither
 overflows nor loses digits. Only beyond the root of the largest number (1.8e19 in float32) is a logit cut off, so that
@@ -16,6 +17,7 @@ sums stay finite too. Nothing here has nodes x nodes elements.
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -55,10 +57,6 @@ class RareNodeLoss(torch.nn.Module):
     tensor(0.6931)
     """
 
-    positive: Tensor
-    negative: Tensor
-    scored: Tensor
-
     def __init__(
         self,
         hierarchy: Hierarchy,
@@ -75,7 +73,7 @@ class RareNodeLoss(torch.nn.Module):
         if reduction not in get_args(Reduction):
             raise ArgumentError(f"unknown reduction {reduction!r}; choose one of {', '.join(get_args(Reduction))}")
         for name, value in (("u0", u0), ("k", k)):
-            if not (np.isfinite(value) and value >= 0):
+            if not (isinstance(value, Real) and 0 <= value < np.inf):
                 raise ArgumentError(f"{name} must be a number of at least 0, got {value!r}")
         self.hierarchy = hierarchy
         self.focus = focus
@@ -88,13 +86,12 @@ class RareNodeLoss(torch.nn.Module):
                 f"scored must be a boolean mask of {len(hierarchy)} nodes with at least one set; "
                 f"got {mask.dtype} of the shape {mask.shape}"
             )
-        scored_nodes = torch.tensor(mask)
-        ones = torch.ones(len(hierarchy), dtype=torch.float64)
-        positive, negative = (ones, ones) if weights is None else self._tensors(weights)
-        self.register_buffer("scored", scored_nodes)
-        self.register_buffer("positive", positive * scored_nodes)
-        self.register_buffer("negative", negative * scored_nodes)
+        self.scored = mask
         self.count_scored = int(mask.sum())
+        ones = np.ones(len(hierarchy))
+        self.weights = NodeWeights(ones, ones) if weights is None else weights
+        self._check_weights(self.weights)
+        self._ready: dict[tuple[torch.device, torch.dtype], tuple[Tensor, Tensor]] = {}
 
     def forward(self, logits: Tensor, labels: Tensor, weights: NodeWeights | None = None) -> Tensor:
         """The loss.
@@ -120,12 +117,14 @@ class RareNodeLoss(torch.nn.Module):
     def _check(self, logits: Tensor, labels: Tensor) -> Tensor:
         """The labels as booleans on the device of the logits, or an error that says what does not fit."""
         nodes = len(self.hierarchy)
+        if not isinstance(logits, Tensor):
+            raise ArgumentError(f"logits must be a torch tensor, got {type(logits).__name__}")
         if logits.ndim not in (2, 3) or logits.shape[-1] != nodes or not logits.is_floating_point():
             raise ArgumentError(
                 f"logits must be floating point of the shape (members, rows, {nodes}) or (rows, {nodes}); "
                 f"got {logits.dtype} of the shape {tuple(logits.shape)}"
             )
-        labels = torch.as_tensor(labels, device=logits.device)
+        labels = labels.to(logits.device) if isinstance(labels, Tensor) else torch.from_numpy(np.array(labels))
         if labels.shape != logits.shape[-2:]:
             raise LabelError(
                 f"labels must have the shape {tuple(logits.shape[-2:])} of a member's logits; got {tuple(labels.shape)}"
@@ -145,17 +144,26 @@ class RareNodeLoss(torch.nn.Module):
         self, device: torch.device, dtype: torch.dtype, weights: NodeWeights | None
     ) -> tuple[Tensor, Tensor]:
         """What the presence and the absence of each node weigh; unscored nodes weigh nothing."""
-        if weights is None:
-            return self.positive.to(device, dtype), self.negative.to(device, dtype)
-        positive, negative = self._tensors(weights)
-        scored = self.scored.to(device)
-        return positive.to(device, dtype) * scored, negative.to(device, dtype) * scored
+        if weights is not None:
+            self._check_weights(weights)
+            return self._as_tensors(weights, device, dtype)
+        if (device, dtype) not in self._ready:
+            self._ready[device, dtype] = self._as_tensors(self.weights, device, dtype)
+        return self._ready[device, dtype]
 
-    def _tensors(self, weights: NodeWeights) -> tuple[Tensor, Tensor]:
+    def _as_tensors(self, weights: NodeWeights, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        positive = torch.tensor(weights.positive * self.scored, device=device, dtype=dtype)
+        return positive, torch.tensor(weights.negative * self.scored, device=device, dtype=dtype)
+
+    def _check_weights(self, weights: NodeWeights) -> None:
         nodes = len(self.hierarchy)
-        if weights.positive.shape != (nodes,) or weights.negative.shape != (nodes,):
-            raise ArgumentError(f"weights must have one value for each of {nodes} nodes; got {weights.positive.shape}")
-        return torch.tensor(weights.positive), torch.tensor(weights.negative)
+        if not isinstance(weights, NodeWeights):
+            raise ArgumentError(f"weights must be NodeWeights, as node_weights returns; got {type(weights).__name__}")
+        for side in (weights.positive, weights.negative):
+            if np.shape(side) != (nodes,) or not np.isfinite(side).all():
+                raise ArgumentError(
+                    f"weights must be {nodes} finite numbers for each side; got the shape {np.shape(side)}"
+                )
 
 
 def weighted_cross_entropy(logits: Tensor, best: Tensor, present: Tensor, weight: Tensor, count: int | None) -> Tensor:

@@ -50,8 +50,9 @@ def uncertainty(probs: Probabilities, kind: str) -> Probabilities:
     if compute is None:
         raise ArgumentError(f"unknown uncertainty {kind!r}; choose one of {', '.join(UNCERTAINTIES)}")
     tensor = (
-        probs.detach() if isinstance(probs, Tensor) else torch.from_numpy(np.asarray(probs, dtype=_float_type(probs)))
+        probs.detach() if isinstance(probs, Tensor) else torch.from_numpy(np.array(probs, dtype=_float_type(probs)))
     )
+    tensor = tensor.to(torch.promote_types(tensor.dtype, torch.float32))
     if tensor.ndim == 0 or len(tensor) == 0:
         raise ArgumentError(
             f"probabilities must have members in the first dimension; got the shape {tuple(tensor.shape)}"
@@ -59,7 +60,9 @@ def uncertainty(probs: Probabilities, kind: str) -> Probabilities:
     if not bool(((tensor >= 0) & (tensor <= 1)).all()):
         raise ArgumentError("probabilities must lie between 0 and 1; are these logits? apply the sigmoid first")
     result = compute(tensor)
-    return result if isinstance(probs, Tensor) else result.numpy()
+    if not isinstance(probs, Tensor):
+        return result.numpy()
+    return result.to(probs.dtype) if probs.is_floating_point() else result
 
 
 def bbma(probs: Tensor) -> Tensor:

@@ -20,6 +20,7 @@ weight on the positives makes them quieter still. Both are here under their name
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -47,10 +48,10 @@ class NodeWeights:
     """(nodes,): the weight of a node's presence in a row."""
     negative: NDArray[np.float64]
     """(nodes,): the weight of a node's absence from a row."""
-    w0: float
-    """The gate: the least weight on a side that carries weights."""
-    side: Side
-    """Which side carries weights; the other is all ones."""
+    w0: float = 1.0
+    """The gate: what a `WeightSchedule` towards ``w0`` moves to."""
+    side: Side = "both"
+    """Which side carries weights, and so is moved by a `WeightSchedule`."""
 
 
 def node_weights(
@@ -68,7 +69,7 @@ def node_weights(
     Args:
         Y: closed labels of the *training* rows, (rows, nodes).
         hierarchy: its node order is the order of the columns.
-        w0: the gate, the weight of the most common node.
+        w0: the gate, the least weight.
         form: ``as_published`` (what produced the paper's tables) or ``as_described`` (what the paper prints).
         classes: N_classes is the number of ``nodes``, or 2 (``binary``).
         side: overrides the form's side: ``negatives``, ``positives`` or ``both``.
@@ -91,11 +92,11 @@ def node_weights(
     ):
         if given not in get_args(allowed):
             raise ArgumentError(f"unknown {what} {given!r}; choose one of {', '.join(get_args(allowed))}")
-    if not (np.isfinite(w0) and w0 >= 0):
+    if not (isinstance(w0, Real) and 0 <= w0 < np.inf):
         raise ArgumentError(f"w0 must be a number of at least 0, got {w0!r}")
     labels = hierarchy.require_closed(Y)
-    if not len(labels):
-        raise ArgumentError("weights need at least one training row")
+    if not labels.size:
+        raise ArgumentError("weights need at least one node and one training row")
 
     w = rarity(labels, hierarchy, classes)
     spread = w.max() - w.min()
