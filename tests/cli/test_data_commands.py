@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -16,21 +15,10 @@ import rarenode.data.catalogue
 from rarenode.cli import app, main
 from rarenode.data.catalogue import CatalogueEntry, catalogue
 from rarenode.errors import ArgumentError, UnknownDatasetError
-from tests.data.serving import Server, failing, running_server, small_entry, small_file
+from tests.data.serving import Server, failing, small_entry, small_file
 
 SOURCES = Path(rarenode.cli.__file__).parents[2]
 BODY = b"some content"
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("no_proxy", "*")
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with running_server() as server:
-        yield server
 
 
 @pytest.fixture

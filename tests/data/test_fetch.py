@@ -4,7 +4,6 @@ import hashlib
 import multiprocessing
 import os
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from email.message import Message
 from io import BytesIO
@@ -50,17 +49,6 @@ from tests.data.serving import (
 
 BODY = bytes(range(256)) * 1000
 SOON = Patience(tries=3, pause=0.0, timeout=10.0)
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("no_proxy", "*")
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with running_server() as server:
-        yield server
 
 
 @pytest.fixture
