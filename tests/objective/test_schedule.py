@@ -17,10 +17,10 @@ from tests.strategies import Problem, closed_labels, problems, tame_logits
 
 Shape = Literal["constant", "linear", "exponential", "alternating"]
 By = Literal["batch", "epoch"]
-Towards = Literal["one", "w0"]
+Towards = Literal[1, "w0"]
 SHAPES: tuple[Shape, ...] = ("constant", "linear", "exponential", "alternating")
 BYS: tuple[By, ...] = ("batch", "epoch")
-TOWARDS: tuple[Towards, ...] = ("one", "w0")
+TOWARDS: tuple[Towards, ...] = (1, "w0")
 
 TREE = Hierarchy.from_edges([("r", "a"), ("r", "b"), ("a", "c")])
 LABELS = TREE.close(TREE.encode([["c"], ["a"], ["b"], ["r"], []]))
@@ -89,7 +89,7 @@ def test_weights_match_the_formula(
     assert isinstance(moved, NodeWeights)
     t, T = (moment["batch"], moment["batches"]) if by == "batch" else (moment["epoch"], moment["epochs"])
     share = oracles.share(shape, t, T)
-    target = 1.0 if towards == "one" else w0
+    target = 1.0 if towards == 1 else w0
     np.testing.assert_allclose(
         moved.positive, expected_side(start.positive, side in ("positives", "both"), share, target, mix), atol=1e-12
     )

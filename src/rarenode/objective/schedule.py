@@ -22,7 +22,7 @@ from rarenode.objective.weights import NodeWeights
 
 Shape = Literal["constant", "linear", "exponential", "alternating"]
 By = Literal["batch", "epoch"]
-Towards = Literal["one", "w0"]
+Towards = Literal[1, "w0"]
 
 EXPONENT = 3
 
@@ -35,13 +35,13 @@ class WeightSchedule:
         shape: ``constant``, ``linear``, ``exponential`` or ``alternating`` (even steps weighted, odd steps at the
             target).
         by: a step is a ``batch`` of each epoch, or an ``epoch`` of the training.
-        towards: ``one`` (the unweighted loss, as the paper describes) or ``w0`` (as its published code does).
+        towards: ``1`` (the unweighted loss, as the paper describes) or ``w0`` (as its published code does).
         mix: lambda, the share of the weighted loss in the mixed loss; 1 is the weighted loss alone.
     """
 
     shape: Shape = "constant"
     by: By = "batch"
-    towards: Towards = "one"
+    towards: Towards = 1
     mix: float = 1.0
 
     def __post_init__(self) -> None:
@@ -51,7 +51,7 @@ class WeightSchedule:
             (self.towards, Towards, "towards"),
         ):
             if given not in get_args(allowed):
-                raise ArgumentError(f"unknown {what} {given!r}; choose one of {', '.join(get_args(allowed))}")
+                raise ArgumentError(f"unknown {what} {given!r}; choose one of {', '.join(map(str, get_args(allowed)))}")
         if not 0 <= self.mix <= 1:
             raise ArgumentError(f"mix must lie between 0 and 1, got {self.mix!r}")
 
@@ -73,7 +73,7 @@ class WeightSchedule:
     def weights(self, weights: NodeWeights, batch: int, batches: int, epoch: int, epochs: int) -> NodeWeights:
         """The node weights for this step."""
         share = self.share(batch, batches, epoch, epochs)
-        target = 1.0 if self.towards == "one" else weights.w0
+        target = 1.0 if self.towards == 1 else weights.w0
 
         def at_this_step(side: NDArray[np.float64], carries_weight: bool) -> NDArray[np.float64]:
             moved = side + share * (target - side) if carries_weight else side
