@@ -1,0 +1,71 @@
+"""What every engine can do. Engines differ in how a step is computed, never in what it computes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarenode.hierarchy import Hierarchy
+from rarenode.objective import NodeWeights
+from rarenode.objective.loss import Reduction
+
+State = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """What training minimises; see `RareNodeLoss` for the meaning of each."""
+
+    hierarchy: Hierarchy
+    weights: NodeWeights | None = None
+    focus: str | None = None
+    u0: float = 0.25
+    k: float = 1.0
+    scored: NDArray[np.bool_] | None = None
+    reduction: Reduction = "mean"
+
+
+@dataclass(frozen=True)
+class Adam:
+    """The optimiser. ``weight_decay`` is the L2 kind: it is added to the gradient."""
+
+    learning_rate: float = 1e-4
+    weight_decay: float = 1e-5
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+
+
+class Engine(Protocol):
+    """A model in training."""
+
+    name: str
+    steps: int
+    """Steps taken so far."""
+
+    def step(self, X: NDArray[np.float32], Y: NDArray[np.bool_], weights: NodeWeights | None = None) -> float:
+        """Take one training step on a batch of rows and return its loss, from before the step.
+
+        ``weights`` replaces the objective's node weights for this step. Dropout is decided by the seed and the number of
+        the step alone.
+        """
+        ...
+
+    def logits(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Unconstrained logits without dropout, (models, rows, nodes)."""
+        ...
+
+    def state(self) -> State:
+        """All that later steps depend on: parameters under their names, Adam's moments, the number of steps.
+
+        Parameters are ``layer0.weight`` and so on; moments have the prefixes ``adam.m.`` and ``adam.v.``; ``steps`` is a
+        whole number. The arrays are copies.
+        """
+        ...
+
+    def restore(self, state: State) -> None:
+        """Go on from a `state`."""
+        ...

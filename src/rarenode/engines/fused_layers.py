@@ -1,0 +1,210 @@
+"""The layers of the fused engine: forward, backward and Adam over each row of weights once.
+
+At a batch of a few rows a step is limited by memory. The gradient of a weight matrix has the rank of the batch, so it is
+never stored: for one row of weights at a time the gradient is formed in a buffer that stays in the cache, the gradient of the
+layer's input is accumulated from the old weights, and Adam updates the row. Each parameter is read in the forward pass, and
+read and written with its two moments in the backward pass: 28 bytes a step, and no more.
+
+Every function here works on some rows of one model, so that threads can share models or rows. What a row computes does not
+depend on which thread does it. The input's gradient is summed within a fixed number of chunks of rows, and the chunks in their
+order, so the number of threads changes no bit.
+
+Arrays: weights (models, out, in), activations and their gradients (models, rows, width), where rows are the batch, once for
+each Monte-Carlo pass. Activations are stored after dropout.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from rarenode.engines.dropout import is_kept
+
+CHUNKS = 8
+"""Parts of a layer's rows whose contributions to the input's gradient are summed separately."""
+
+# Sums may be reordered, which lets the compiler use vectors; NaN and infinity must stay what they are.
+FAST = {"reassoc", "contract", "nsz"}
+
+Floats = NDArray[np.float32]
+Layers = tuple[Floats, ...]
+
+
+@numba.njit(fastmath=FAST, cache=True, nogil=True)
+def _dot(a: Floats, b: Floats) -> np.float32:
+    total = np.float32(0)
+    for i in range(a.shape[0]):
+        total += a[i] * b[i]
+    return total
+
+
+@numba.njit(fastmath=FAST, cache=True, nogil=True)
+def _four_dots(w: Floats, rows: Floats, first: int) -> tuple[np.float32, np.float32, np.float32, np.float32]:
+    """Products of one row of weights with four rows of inputs, so that the weights are loaded once."""
+    a, b, c, d = rows[first], rows[first + 1], rows[first + 2], rows[first + 3]
+    s0 = s1 = s2 = s3 = np.float32(0)
+    for i in range(w.shape[0]):
+        x = w[i]
+        s0 += x * a[i]
+        s1 += x * b[i]
+        s2 += x * c[i]
+        s3 += x * d[i]
+    return s0, s1, s2, s3
+
+
+@numba.njit(fastmath=FAST, cache=True, nogil=True)
+def forward_rows(
+    source: Floats,
+    weight: Floats,
+    bias: Floats,
+    out: Floats,
+    start: int,
+    stop: int,
+    hidden: bool,
+    tanh: bool,
+    batch: int,
+    keys: NDArray[np.uint64],
+    threshold: np.uint64,
+    scale: np.float32,
+) -> None:
+    """Units ``start`` to ``stop`` of one layer of one model.
+
+    ``source`` (rows, in) has fewer rows than ``out`` in the first layer, where all passes see the same batch. ``keys`` has a
+    key for each pass; a hidden unit that is kept is multiplied by ``scale``.
+    """
+    width = out.shape[1]
+    copies = out.shape[0] // source.shape[0]
+    sums = np.empty(source.shape[0], dtype=np.float32)
+    for unit in range(start, stop):
+        w = weight[unit]
+        row = 0
+        while row + 4 <= source.shape[0]:
+            sums[row], sums[row + 1], sums[row + 2], sums[row + 3] = _four_dots(w, source, row)
+            row += 4
+        while row < source.shape[0]:
+            sums[row] = _dot(w, source[row])
+            row += 1
+        for row in range(source.shape[0]):
+            value = sums[row] + bias[unit]
+            if not hidden:
+                for copy in range(copies):
+                    out[copy * source.shape[0] + row, unit] = value
+                continue
+            value = np.tanh(value) if tanh else max(value, np.float32(0))
+            for copy in range(copies):
+                place = copy * source.shape[0] + row
+                kept = is_kept(keys[place // batch], np.uint64((place % batch) * width + unit), threshold)
+                out[place, unit] = value * scale if kept else np.float32(0)
+
+
+@numba.njit(fastmath=FAST, cache=True, nogil=True)
+def _adam_row(
+    w: Floats,
+    m: Floats,
+    v: Floats,
+    gradient: Floats,
+    decay: np.float32,
+    beta1: np.float32,
+    beta2: np.float32,
+    rate: np.float32,
+    correction: np.float32,
+    epsilon: np.float32,
+) -> None:
+    one = np.float32(1)
+    for i in range(w.shape[0]):
+        g = gradient[i] + decay * w[i]
+        first = beta1 * m[i] + (one - beta1) * g
+        second = beta2 * v[i] + (one - beta2) * g * g
+        m[i] = first
+        v[i] = second
+        w[i] -= rate * first / (np.sqrt(second) * correction + epsilon)
+
+
+@numba.njit(fastmath=FAST, cache=True, nogil=True)
+def backward_rows(
+    source: Floats,
+    weight: Floats,
+    weight_m: Floats,
+    weight_v: Floats,
+    bias: Floats,
+    bias_m: Floats,
+    bias_v: Floats,
+    slope: Floats,
+    into: Floats,
+    start: int,
+    stop: int,
+    first_layer: bool,
+    adam: Floats,
+) -> None:
+    """Gradient and Adam for units ``start`` to ``stop`` of one layer of one model.
+
+    ``slope`` (rows, out) is the gradient of the units before their activation. ``into`` (rows, in) receives what these units
+    contribute to the gradient of the layer's input, from the weights before the update; the first layer has no use for it.
+    """
+    decay, beta1, beta2, rate, correction, epsilon = adam[0], adam[1], adam[2], adam[3], adam[4], adam[5]
+    rows, inputs = slope.shape[0], weight.shape[1]
+    gradient = np.empty(inputs, dtype=np.float32)
+    bias_gradient = np.empty(1, dtype=np.float32)
+    if not first_layer:
+        for row in range(rows):
+            for i in range(inputs):
+                into[row, i] = np.float32(0)
+    for unit in range(start, stop):
+        w = weight[unit]
+        for i in range(inputs):
+            gradient[i] = np.float32(0)
+        bias_gradient[0] = np.float32(0)
+        for row in range(rows):
+            s = slope[row, unit]
+            if s == np.float32(0):  # dropped, or not the maximiser of any node
+                continue
+            bias_gradient[0] += s
+            h = source[row % source.shape[0]]
+            for i in range(inputs):
+                gradient[i] += s * h[i]
+            if not first_layer:
+                d = into[row]
+                for i in range(inputs):
+                    d[i] += s * w[i]
+        _adam_row(w, weight_m[unit], weight_v[unit], gradient, decay, beta1, beta2, rate, correction, epsilon)
+        one = slice(unit, unit + 1)
+        _adam_row(bias[one], bias_m[one], bias_v[one], bias_gradient, decay, beta1, beta2, rate, correction, epsilon)
+
+
+@numba.njit(fastmath=FAST, cache=True, nogil=True)
+def through_activation(
+    parts: Floats,
+    activation: Floats,
+    slope: Floats,
+    row: int,
+    tanh: bool,
+    batch: int,
+    keys: NDArray[np.uint64],
+    threshold: np.uint64,
+    scale: np.float32,
+) -> None:
+    """Sum the chunks (chunks, rows, width) of a row's gradient, and take it through dropout and activation."""
+    width = activation.shape[1]
+    for unit in range(width):
+        total = np.float32(0)
+        for chunk in range(parts.shape[0]):
+            total += parts[chunk, row, unit]
+        h = activation[row, unit]
+        if tanh:
+            kept = is_kept(keys[row // batch], np.uint64((row % batch) * width + unit), threshold)
+            a = h / scale
+            slope[row, unit] = total * scale * (np.float32(1) - a * a) if kept else np.float32(0)
+        else:
+            slope[row, unit] = total * scale if h > np.float32(0) else np.float32(0)
+
+
+def adam_constants(
+    learning_rate: float, weight_decay: float, beta1: float, beta2: float, epsilon: float, step: int
+) -> NDArray[Any]:
+    """What `backward_rows` needs at a step, counted from 1."""
+    rate = learning_rate / (1 - beta1**step)
+    correction = 1 / np.sqrt(1 - beta2**step)
+    return np.array([weight_decay, beta1, beta2, rate, correction, epsilon], dtype=np.float32)

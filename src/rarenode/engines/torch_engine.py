@@ -1,0 +1,118 @@
+"""The engine that PyTorch computes: autograd, any device, all members in one batched product."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rarenode.engines.dropout import dropout_masks
+from rarenode.engines.engine import Adam, Objective, State
+from rarenode.errors import ArgumentError
+from rarenode.models.mlp import MlpEnsemble, Parameters
+from rarenode.models.network import EncodedNetwork, MlpNetwork
+from rarenode.objective import NodeWeights, RareNodeLoss
+
+ROWS_AT_A_TIME = 512
+
+
+class TorchEngine:
+    """See `Engine`. ``network`` replaces the plain perceptrons, for an encoder with many heads."""
+
+    name = "torch"
+
+    def __init__(
+        self,
+        shape: MlpEnsemble,
+        parameters: Parameters,
+        objective: Objective,
+        adam: Adam,
+        seed: int,
+        device: str = "cpu",
+        encoder: torch.nn.Module | None = None,
+    ) -> None:
+        heads = MlpNetwork(shape, parameters)
+        self.device = torch.device(device)
+        self.network = (heads if encoder is None else EncodedNetwork(encoder, heads)).to(self.device)
+        self.shape = shape
+        self.seed = seed
+        self.steps = 0
+        self.loss = RareNodeLoss(
+            objective.hierarchy,
+            objective.weights,
+            objective.focus,
+            objective.u0,
+            objective.k,
+            objective.scored,
+            objective.reduction,
+        )
+        self._trained = {name: value for name, value in self.network.named_parameters() if value.requires_grad}
+        self.optimiser = torch.optim.Adam(
+            self._trained.values(),
+            lr=adam.learning_rate,
+            betas=(adam.beta1, adam.beta2),
+            eps=adam.epsilon,
+            weight_decay=adam.weight_decay,
+        )
+
+    def step(self, X: NDArray[np.float32], Y: NDArray[np.bool_], weights: NodeWeights | None = None) -> float:
+        """See `Engine.step`."""
+        self.network.train()
+        logits = self.network(self._there(X), self._masks)
+        loss: Tensor = self.loss(logits, self._there(Y), weights)
+        self.optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimiser.step()
+        self.steps += 1
+        return float(loss.detach())
+
+    @torch.no_grad()
+    def logits(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
+        """See `Engine.logits`."""
+        self.network.eval()
+        parts = [self.network(self._there(X[i : i + ROWS_AT_A_TIME])).cpu() for i in range(0, len(X), ROWS_AT_A_TIME)]
+        if not parts:
+            return np.zeros((self.shape.models, 0, self.shape.nodes), dtype=np.float32)
+        return np.asarray(torch.cat(parts, dim=1).numpy())
+
+    def state(self) -> State:
+        """See `Engine.state`."""
+        state: State = {"steps": np.array(self.steps, dtype=np.int64)}
+        for name, value in self._trained.items():
+            moments = self.optimiser.state.get(value, {})
+            state[_public(name)] = value.detach().cpu().numpy().copy()
+            for ours, theirs in (("adam.m.", "exp_avg"), ("adam.v.", "exp_avg_sq")):
+                moment = moments.get(theirs, torch.zeros_like(value))
+                state[ours + _public(name)] = moment.cpu().numpy().copy()
+        return state
+
+    @torch.no_grad()
+    def restore(self, state: State) -> None:
+        """See `Engine.restore`."""
+        self.steps = int(state["steps"])
+        for name, value in self._trained.items():
+            array = state[_public(name)]
+            if array.shape != tuple(value.shape):
+                raise ArgumentError(f"{_public(name)} has the shape {array.shape}; {tuple(value.shape)} was expected")
+            value.copy_(torch.tensor(array))
+            self.optimiser.state[value] = {
+                "step": torch.tensor(float(self.steps)),
+                "exp_avg": torch.tensor(state["adam.m." + _public(name)], device=self.device),
+                "exp_avg_sq": torch.tensor(state["adam.v." + _public(name)], device=self.device),
+            }
+
+    def _masks(self, layer: int, rows: int, width: int) -> Tensor:
+        return self._there(
+            dropout_masks(self.seed, self.steps, layer, self.shape.members, rows, width, self.shape.dropout)
+        )
+
+    def _there(self, array: NDArray[np.generic]) -> Tensor:
+        return torch.tensor(array, device=self.device)
+
+
+def _public(name: str) -> str:
+    """``heads.values.layer0_weight`` -> ``layer0.weight``; an encoder's own parameters keep their names."""
+    if name.removeprefix("heads.").startswith("values."):
+        return name.rpartition("values.")[2].replace("_", ".", 1)
+    return name

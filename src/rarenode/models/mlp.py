@@ -1,0 +1,89 @@
+"""Ensembles of multi-layer perceptrons: their shape, their parameters, and how these begin.
+
+An ensemble has ``members``. ``independent`` members are models of their own. ``dropout`` members are Monte-Carlo passes
+through one model, each with its own dropout mask; they exist in training only.
+
+Parameters are float32 arrays with the models first: ``layer0.weight`` (models, out, in), ``layer0.bias`` (models, out),
+and so on. They begin as PyTorch's Linear layers do, uniform in +-1/sqrt(in), drawn for each model from its own stream, so
+that a model does not depend on how many others there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarenode.errors import ArgumentError
+
+Activation = Literal["relu", "tanh"]
+EnsembleKind = Literal["independent", "dropout"]
+Parameters = dict[str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class MlpEnsemble:
+    """The shape of an ensemble of perceptrons."""
+
+    features: int
+    nodes: int
+    hidden: int = 500
+    layers: int = 3
+    """Linear layers; 1 is a linear model."""
+    dropout: float = 0.7
+    """The chance that a hidden unit is dropped in training."""
+    activation: Activation = "relu"
+    members: int = 1
+    ensemble: EnsembleKind = "independent"
+
+    def __post_init__(self) -> None:
+        for name in ("features", "nodes", "hidden", "layers", "members"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise ArgumentError(f"{name} must be a whole number of at least 1, got {value!r}")
+        if not 0 <= self.dropout < 1:
+            raise ArgumentError(f"dropout must be at least 0 and less than 1, got {self.dropout!r}")
+        if self.activation not in get_args(Activation):
+            raise ArgumentError(f"unknown activation {self.activation!r}; choose one of {', '.join(get_args(Activation))}")
+        if self.ensemble not in get_args(EnsembleKind):
+            raise ArgumentError(f"unknown ensemble {self.ensemble!r}; choose one of {', '.join(get_args(EnsembleKind))}")
+
+    @property
+    def models(self) -> int:
+        """Sets of parameters."""
+        return self.members if self.ensemble == "independent" else 1
+
+    @property
+    def passes(self) -> int:
+        """Stochastic passes through each model in training."""
+        return self.members // self.models
+
+    @property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """(in, out) of each layer."""
+        widths = [self.features, *[self.hidden] * (self.layers - 1), self.nodes]
+        return tuple(zip(widths, widths[1:], strict=False))
+
+    @property
+    def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Name -> shape of every array of parameters."""
+        shapes: dict[str, tuple[int, ...]] = {}
+        for layer, (inputs, outputs) in enumerate(self.sizes):
+            shapes[f"layer{layer}.weight"] = (self.models, outputs, inputs)
+            shapes[f"layer{layer}.bias"] = (self.models, outputs)
+        return shapes
+
+
+def initial_parameters(shape: MlpEnsemble, seed: int) -> Parameters:
+    """The parameters before the first step."""
+    arrays = {name: np.empty(size, dtype=np.float32) for name, size in shape.parameter_shapes.items()}
+    for model in range(shape.models):
+        rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, model])))
+        for layer, (inputs, _) in enumerate(shape.sizes):
+            bound = 1 / np.sqrt(inputs)
+            for part in ("weight", "bias"):
+                array = arrays[f"layer{layer}.{part}"][model]
+                array[...] = rng.uniform(-bound, bound, size=array.shape)
+    return arrays
