@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint bench graph lock clean
+.PHONY: help setup demo test lint bench stress graph lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -32,8 +32,11 @@ lint: setup ## ruff, mypy --strict, import-linter, and whether the drawn module 
 	$(BIN)/lint-imports
 	$(BIN)/python tools/draw_module_graph.py --check
 
-bench: setup ## time and memory of the objective against the dense formula; also to build/bench.json
-	$(BIN)/python -m bench.objective
+bench: setup ## time and memory against the dense formula; also to build/bench.json
+	$(BIN)/python -m bench
+
+stress: setup ## kill and resume a training 200 times; it must end in the same bits
+	$(BIN)/python tools/stress.py
 
 graph: setup ## draw the module graph into docs/architecture.md
 	$(BIN)/python tools/draw_module_graph.py

@@ -1,24 +1,10 @@
-"""Time and peak memory of constraint + loss + gradient, against the dense formula, in one run.
-
-    make bench
-
-prints a table and writes build/bench.json. Every figure comes from a process of its own, one after the other; peak
-memory is what that process needs beyond its inputs. Ratios carry over to other machines, seconds do not.
-"""
+"""Constraint + weighted loss + gradient, against the dense formula."""
 
 from __future__ import annotations
 
-import argparse
-import contextlib
-import ctypes
 import json
-import re
-import resource
-import subprocess
 import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,18 +15,16 @@ from rich.table import Table
 
 from bench.dense import dense_loss, descendant_matrix
 from bench.hierarchies import SIZES, draw
+from bench.measuring import in_own_process, measure
 from rarenode import Hierarchy, RareNodeLoss, node_weights
 
 ROWS = 4
 CASES = [("FUN", 1), ("FUN", 10), ("GO", 1), ("GO", 10), ("45k", 10)]
 WITHOUT_DENSE = {"45k"}  # its matrix alone has 8 GB, times rows
-LEAST_SECONDS = 2.0
-LEAST_REPEATS = 3
-RESULTS = Path("build/bench.json")
 
 
-def measure(name: str, members: int, implementation: str) -> dict[str, float]:
-    """Seconds of one step (median) and peak bytes, in this process."""
+def measure_one(name: str, members: int, implementation: str) -> dict[str, float]:
+    """Seconds, peak bytes and loss of one step, in this process."""
     hierarchy = draw(name)
     rng = np.random.default_rng(0)
     sparse = rng.random((400, len(hierarchy))) < 2 / len(hierarchy)
@@ -51,24 +35,10 @@ def measure(name: str, members: int, implementation: str) -> dict[str, float]:
 
     if implementation == "dense":
         matrix = descendant_matrix(hierarchy)
-        step = _step(logits, lambda: dense_loss(logits, labels, matrix, weights))
-    else:
-        loss = RareNodeLoss(hierarchy, weights)
-        step = _step(logits, lambda: loss(logits, labels))
-        _compile()
-    _give_back_free_memory()
-    before = _peak_bytes(reset=True)
-    value = step()
-    peak = _peak_bytes() - before
-
-    seconds: list[float] = []
-    while len(seconds) < LEAST_REPEATS or sum(seconds) < LEAST_SECONDS:
-        start = time.perf_counter()
-        step()
-        seconds.append(time.perf_counter() - start)
-        if implementation == "dense" and sum(seconds) > 5 * LEAST_SECONDS:
-            break
-    return {"seconds": float(np.median(seconds)), "peak_bytes": peak, "loss": value}
+        return measure(_step(logits, lambda: dense_loss(logits, labels, matrix, weights)))
+    loss = RareNodeLoss(hierarchy, weights)
+    _compile()
+    return measure(_step(logits, lambda: loss(logits, labels)))
 
 
 def _step(logits: torch.Tensor, compute: Callable[[], torch.Tensor]) -> Callable[[], float]:
@@ -87,40 +57,14 @@ def _compile() -> None:
     RareNodeLoss(small)(torch.zeros(1, 1, 2), torch.zeros(1, 2, dtype=torch.bool))
 
 
-def _give_back_free_memory() -> None:
-    """Memory that is free but kept would hide what a step needs."""
-    with contextlib.suppress(OSError, AttributeError):  # glibc only
-        ctypes.CDLL(None).malloc_trim(0)
-
-
-def _peak_bytes(reset: bool = False) -> int:
-    """Most memory this process has held, since the last reset where the system can do that (Linux)."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        if reset:
-            Path("/proc/self/clear_refs").write_text("5")
-        match = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
-        if match:
-            return int(match[1]) * 1024
-    scale = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
-
-
-def _in_own_process(name: str, members: int, implementation: str) -> dict[str, float]:
-    command = [sys.executable, "-m", "bench.objective", "--one", name, str(members), implementation]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    result: dict[str, float] = json.loads(done.stdout)
-    return result
-
-
 def run() -> list[dict[str, Any]]:
     """All cases; a record for each."""
     records: list[dict[str, Any]] = []
-    for name, members in track(CASES, description="measuring", console=Console(stderr=True)):
-        ours = _in_own_process(name, members, "rarenode")
-        dense = None if name in WITHOUT_DENSE else _in_own_process(name, members, "dense")
-        if dense is not None and abs(ours["loss"] - dense["loss"]) > 1e-4 * abs(dense["loss"]):
-            sys.exit(f"{name}, {members} members: the loss is {ours['loss']}, by the dense formula {dense['loss']}")
+    for name, members in track(CASES, description="objective", console=Console(stderr=True)):
+        ours = in_own_process("bench.objective", name, str(members), "rarenode")
+        dense = None if name in WITHOUT_DENSE else in_own_process("bench.objective", name, str(members), "dense")
+        if dense is not None and abs(ours["value"] - dense["value"]) > 1e-4 * abs(dense["value"]):
+            sys.exit(f"{name}, {members} members: the loss is {ours['value']}, by the dense formula {dense['value']}")
         nodes, edges, _ = SIZES[name]
         records.append(
             {
@@ -164,19 +108,5 @@ def show(records: list[dict[str, Any]]) -> None:
     Console(width=110).print(table)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--one", nargs=3, metavar=("NAME", "MEMBERS", "IMPLEMENTATION"), help=argparse.SUPPRESS)
-    one = parser.parse_args().one
-    if one:
-        print(json.dumps(measure(one[0], int(one[1]), one[2])))
-        return
-    records = run()
-    show(records)
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(records, indent=2) + "\n", encoding="utf-8")
-    print(f"also in {RESULTS}")
-
-
 if __name__ == "__main__":
-    main()
+    print(json.dumps(measure_one(sys.argv[2], int(sys.argv[3]), sys.argv[4])))

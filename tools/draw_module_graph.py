@@ -12,7 +12,7 @@ import grimp
 
 PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
 BLOCK = re.compile(r"(<!-- module graph -->\n).*?(<!-- end of module graph -->)", re.DOTALL)
-LAYERS = ("cli", "objective", "metrics", "data", "hierarchy", "errors")
+LAYERS = ("cli", "estimator", "training", "engines", "models", "objective", "metrics", "data", "hierarchy", "errors")
 
 
 def draw() -> str:

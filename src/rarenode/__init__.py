@@ -6,6 +6,7 @@ once.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,12 @@ if TYPE_CHECKING:
     )
 
 __version__ = "0.1.0"
+
+# The fused engine's threads wait for each other several times a step. GNU OpenMP lets them spin for milliseconds
+# before they sleep, which on a busy machine takes the core from the very thread that is waited for. A few
+# microseconds are as good on an idle one. The library reads this once, when it is loaded, so it has no effect if
+# torch was imported before.
+os.environ.setdefault("GOMP_SPINCOUNT", "30000")
 
 _HOME = {
     "ArffFile": "data.arff",

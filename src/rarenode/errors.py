@@ -12,7 +12,10 @@
     ├── DataError (ValueError)              data that cannot be used as asked
     │   ├── FileFormatError                 a malformed file; names file, line and what was expected
     │   └── UnknownDatasetError             a name that is not in the catalogue
-    ├── MissingFileError (FileNotFoundError)  a dataset's file is not where it was looked for
+    ├── TrainingError (RuntimeError)        a training cannot begin or go on
+    │   ├── Interrupted                     Ctrl-C; says how to go on
+    │   └── ResumeError                     a checkpoint is of another training; says what differs
+    ├── MissingFileError (FileNotFoundError)  a file is not where it was looked for
     └── DownloadError (OSError)             a file could not be fetched
         └── VerificationError               a file was fetched, and is not what the catalogue promises
 
@@ -74,8 +77,20 @@ class UnknownDatasetError(DataError):
     """A name that is not in the catalogue."""
 
 
+class TrainingError(RarenodeError, RuntimeError):
+    """A training cannot begin or go on."""
+
+
+class Interrupted(TrainingError):  # noqa: N818 (nothing went wrong)
+    """Ctrl-C ended a training; the message says how to go on."""
+
+
+class ResumeError(TrainingError):
+    """A checkpoint is not one to go on from."""
+
+
 class MissingFileError(RarenodeError, FileNotFoundError):
-    """A dataset's file is not where it was looked for."""
+    """A file is not where it was looked for."""
 
 
 class DownloadError(RarenodeError, OSError):

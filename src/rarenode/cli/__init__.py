@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from rarenode import __version__
-from rarenode.cli import data
+from rarenode.cli import data, demo, evaluate, fit, predict
 from rarenode.cli.console import print_error
 from rarenode.errors import RarenodeError
 
@@ -19,14 +19,20 @@ app = typer.Typer(
 
 \b
 Examples:
-  rarenode data list                    the datasets of the paper
-  rarenode data info cellcycle_FUN      everything about one of them
-  rarenode data fetch cellcycle_FUN     have its files here, verified
+  rarenode demo                                    see rare nodes appear, in a minute
+  rarenode data fetch cellcycle_FUN                a dataset of the paper
+  rarenode fit cellcycle_FUN --out runs/first      train on it as the paper did
+  rarenode evaluate runs/first                     what it finds in the test rows
+  rarenode predict runs/first new.arff --out predictions.parquet
 """,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command("demo")(demo.demo)
+app.command("fit")(fit.fit)
+app.command("evaluate")(evaluate.evaluate)
+app.command("predict")(predict.predict)
 app.add_typer(data.app, name="data")
 
 

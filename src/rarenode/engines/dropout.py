@@ -33,15 +33,13 @@ def mask_key(seed: np.uint64, step: np.uint64, layer: np.uint64, member: np.uint
 
 
 @numba.njit(cache=True, inline="always")
-def is_kept(key: np.uint64, place: np.uint64, threshold: np.uint64) -> bool:
+def is_kept(key: np.uint64, place: np.uint64, threshold: np.uint64) -> np.bool_:
     """Whether the unit at a place (row x width + unit) is kept; the threshold is the share to keep, times 2^32."""
     return (mix(key + place * _GOLDEN) >> _HALF) < threshold
 
 
 @numba.njit(cache=True)
-def _fill(
-    masks: NDArray[np.bool_], seed: np.uint64, step: np.uint64, layer: np.uint64, threshold: np.uint64
-) -> None:
+def _fill(masks: NDArray[np.bool_], seed: np.uint64, step: np.uint64, layer: np.uint64, threshold: np.uint64) -> None:
     members, rows, width = masks.shape
     for member in range(members):
         key = mask_key(seed, step, layer, np.uint64(member))

@@ -49,8 +49,8 @@ class Engine(Protocol):
     def step(self, X: NDArray[np.float32], Y: NDArray[np.bool_], weights: NodeWeights | None = None) -> float:
         """Take one training step on a batch of rows and return its loss, from before the step.
 
-        ``weights`` replaces the objective's node weights for this step. Dropout is decided by the seed and the number of
-        the step alone.
+        ``weights`` replaces the objective's node weights for this step. Dropout is decided by the seed and the number
+        of the step alone.
         """
         ...
 
@@ -61,8 +61,8 @@ class Engine(Protocol):
     def state(self) -> State:
         """All that later steps depend on: parameters under their names, Adam's moments, the number of steps.
 
-        Parameters are ``layer0.weight`` and so on; moments have the prefixes ``adam.m.`` and ``adam.v.``; ``steps`` is a
-        whole number. The arrays are copies.
+        Parameters are ``layer0.weight`` and so on; moments have the prefixes ``adam.m.`` and ``adam.v.``; ``steps``
+        is a whole number. The arrays are copies.
         """
         ...
 

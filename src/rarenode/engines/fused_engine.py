@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from rarenode.engines.dropout import keep_threshold
 from rarenode.engines.engine import Adam, Objective, State
-from rarenode.engines.fused_layers import CHUNKS, Floats, Layers, adam_constants
+from rarenode.engines.fused_layers import CHUNKS, Floats, adam_constants
 from rarenode.engines.fused_loss import FOCUS_CODES
-from rarenode.engines.fused_step import fused_step
+from rarenode.engines.fused_step import fused_step, weight_place
 from rarenode.errors import ArgumentError
 from rarenode.models.mlp import MlpEnsemble, Parameters
 from rarenode.objective import NodeWeights, RareNodeLoss
@@ -23,9 +23,7 @@ class FusedEngine:
 
     name = "fused"
 
-    def __init__(
-        self, shape: MlpEnsemble, parameters: Parameters, objective: Objective, adam: Adam, seed: int
-    ) -> None:
+    def __init__(self, shape: MlpEnsemble, parameters: Parameters, objective: Objective, adam: Adam, seed: int) -> None:
         self.shape = shape
         self.adam = adam
         self.seed = seed
@@ -41,54 +39,72 @@ class FusedEngine:
             objective.scored,
             objective.reduction,
         )
-        self._weights = _copies(parameters, "weight", shape)
-        self._biases = _copies(parameters, "bias", shape)
-        self._weights_m, self._weights_v = _zeros(self._weights), _zeros(self._weights)
-        self._biases_m, self._biases_v = _zeros(self._biases), _zeros(self._biases)
+        self._widths = np.array([shape.features, *(units for _, units in shape.sizes)], dtype=np.int64)
+        size = int(weight_place(self._widths, shape.layers))
+        self._parameters = np.empty((shape.models, size), dtype=np.float32)
+        self._first = np.zeros_like(self._parameters)
+        self._second = np.zeros_like(self._parameters)
+        for name, view in self._views(self._parameters).items():
+            view[...] = parameters[name]
         self._workspace: _Workspace | None = None
-        self._side = self._scored_sides(self._loss.weights)
+        self._sides = self._scored_sides(self._loss.weights)
 
     def step(self, X: NDArray[np.float32], Y: NDArray[np.bool_], weights: NodeWeights | None = None) -> float:
         """See `Engine.step`. If the loss is not finite it is returned, and nothing is changed."""
         hierarchy = self.objective.hierarchy
-        labels = np.ascontiguousarray(hierarchy.require_closed(Y))
         if self._workspace is None or self._workspace.batch != len(X):
             self._workspace = _Workspace(self.shape, len(X))
         space = self._workspace
-        positive, negative = self._side if weights is None else self._scored_sides(weights)
+        positive, negative = self._sides if weights is None else self._scored_sides(weights)
         divisor = max(1, len(X) * self._loss.count_scored) if self.objective.reduction == "mean" else 1
         parents, starts = hierarchy.families
         adam = self.adam
-        loss = fused_step(
+        threads = numba.get_num_threads()
+        loss: float = fused_step(
             np.ascontiguousarray(X, dtype=np.float32),
-            labels,
-            *(self._weights, self._weights_m, self._weights_v, self._biases, self._biases_m, self._biases_v),
-            *(space.outputs, space.slopes, space.parts, space.best, space.focus),
-            *(positive, negative),
+            np.ascontiguousarray(Y, dtype=np.bool_),
+            self._parameters,
+            self._first,
+            self._second,
+            self._widths,
+            space.outputs,
+            space.slopes,
+            space.parts,
+            space.best,
+            space.focus,
+            positive,
+            negative,
             FOCUS_CODES[self.objective.focus],
-            *(float(self.objective.u0), float(self.objective.k), float(divisor)),
-            *(parents, starts, hierarchy.edge_children),
-            adam_constants(
-                adam.learning_rate, adam.weight_decay, adam.beta1, adam.beta2, adam.epsilon, self.steps + 1
-            ),
+            float(self.objective.u0),
+            float(self.objective.k),
+            float(divisor),
+            parents,
+            starts,
+            hierarchy.edge_children,
+            adam_constants(adam.learning_rate, adam.weight_decay, adam.beta1, adam.beta2, adam.epsilon, self.steps + 1),
             self.shape.activation == "tanh",
-            *(np.uint64(self.seed), np.uint64(self.steps), keep_threshold(self.shape.dropout)),
+            np.uint64(self.seed),
+            np.uint64(self.steps),
+            keep_threshold(self.shape.dropout),
             np.float32(1 / (1 - self.shape.dropout)),
-            self.shape.models >= 2 * numba.get_num_threads() or self.shape.models == numba.get_num_threads(),
+            self.shape.models >= 2 * threads or self.shape.models == threads,
         )
+        if not np.isfinite(loss):
+            hierarchy.require_closed(Y)  # that would be the reason
         self.steps += 1
         return float(loss)
 
     def logits(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
         """See `Engine.logits`."""
         shape = self.shape
+        views = self._views(self._parameters)
         result = np.empty((shape.models, len(X), shape.nodes), dtype=np.float32)
         for model in range(shape.models):
-            for first in range(0, len(X), ROWS_AT_A_TIME):
-                rows = slice(first, first + ROWS_AT_A_TIME)
+            for begin in range(0, len(X), ROWS_AT_A_TIME):
+                rows = slice(begin, begin + ROWS_AT_A_TIME)
                 hidden = np.asarray(X[rows], dtype=np.float32)
                 for layer in range(shape.layers):
-                    hidden = hidden @ self._weights[layer][model].T + self._biases[layer][model]
+                    hidden = hidden @ views[f"layer{layer}.weight"][model].T + views[f"layer{layer}.bias"][model]
                     if layer < shape.layers - 1:
                         hidden = np.maximum(hidden, 0) if shape.activation == "relu" else np.tanh(hidden)
                 result[model, rows] = hidden
@@ -97,29 +113,32 @@ class FusedEngine:
     def state(self) -> State:
         """See `Engine.state`."""
         state: State = {"steps": np.array(self.steps, dtype=np.int64)}
-        for prefix, weights, biases in self._sets():
-            for layer in range(self.shape.layers):
-                state[f"{prefix}layer{layer}.weight"] = weights[layer].copy()
-                state[f"{prefix}layer{layer}.bias"] = biases[layer].copy()
+        for prefix, flat in self._prefixed():
+            state |= {prefix + name: view.copy() for name, view in self._views(flat).items()}
         return state
 
     def restore(self, state: State) -> None:
         """See `Engine.restore`."""
-        for prefix, weights, biases in self._sets():
-            for layer in range(self.shape.layers):
-                for array, part in ((weights[layer], "weight"), (biases[layer], "bias")):
-                    name = f"{prefix}layer{layer}.{part}"
-                    if state[name].shape != array.shape:
-                        raise ArgumentError(f"{name} has the shape {state[name].shape}; {array.shape} was expected")
-                    array[...] = state[name]
+        for prefix, flat in self._prefixed():
+            for name, view in self._views(flat).items():
+                array = state[prefix + name]
+                if array.shape != view.shape:
+                    raise ArgumentError(f"{prefix}{name} has the shape {array.shape}; {view.shape} was expected")
+                view[...] = array
         self.steps = int(state["steps"])
 
-    def _sets(self) -> tuple[tuple[str, Layers, Layers], ...]:
-        return (
-            ("", self._weights, self._biases),
-            ("adam.m.", self._weights_m, self._biases_m),
-            ("adam.v.", self._weights_v, self._biases_v),
-        )
+    def _prefixed(self) -> tuple[tuple[str, Floats], ...]:
+        return ("", self._parameters), ("adam.m.", self._first), ("adam.v.", self._second)
+
+    def _views(self, flat: Floats) -> dict[str, Floats]:
+        """The arrays of `MlpEnsemble.parameter_shapes` as views of the flat ones; they lie in that order."""
+        views: dict[str, Floats] = {}
+        place = 0
+        for name, size in self.shape.parameter_shapes.items():
+            length = int(np.prod(size[1:]))
+            views[name] = flat[:, place : place + length].reshape(size)
+            place += length
+        return views
 
     def _scored_sides(self, weights: NodeWeights) -> tuple[Floats, Floats]:
         scored = self._loss.scored
@@ -131,18 +150,10 @@ class _Workspace:
 
     def __init__(self, shape: MlpEnsemble, batch: int) -> None:
         rows = shape.passes * batch
-        widths = [out for _, out in shape.sizes]
+        units = sum(out for _, out in shape.sizes)
         self.batch = batch
-        self.outputs: Layers = tuple(np.empty((shape.models, rows, width), dtype=np.float32) for width in widths)
-        self.slopes = _zeros(self.outputs)
-        self.parts = np.empty((shape.models, CHUNKS, rows, shape.hidden), dtype=np.float32)
+        self.outputs = np.empty((shape.models, rows * units), dtype=np.float32)
+        self.slopes = np.empty_like(self.outputs)
+        self.parts = np.empty((shape.models, 2, CHUNKS, rows, shape.hidden), dtype=np.float32)
         self.best = np.empty((shape.members * batch, shape.nodes), dtype=np.int64)
         self.focus = np.ones((batch, shape.nodes), dtype=np.float32)
-
-
-def _copies(parameters: Parameters, part: str, shape: MlpEnsemble) -> Layers:
-    return tuple(np.array(parameters[f"layer{layer}.{part}"], dtype=np.float32) for layer in range(shape.layers))
-
-
-def _zeros(arrays: Layers) -> Layers:
-    return tuple(np.zeros_like(array) for array in arrays)

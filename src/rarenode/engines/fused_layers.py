@@ -1,16 +1,16 @@
 """The layers of the fused engine: forward, backward and Adam over each row of weights once.
 
-At a batch of a few rows a step is limited by memory. The gradient of a weight matrix has the rank of the batch, so it is
-never stored: for one row of weights at a time the gradient is formed in a buffer that stays in the cache, the gradient of the
-layer's input is accumulated from the old weights, and Adam updates the row. Each parameter is read in the forward pass, and
-read and written with its two moments in the backward pass: 28 bytes a step, and no more.
+At a batch of a few rows a step is limited by memory. The gradient of a weight matrix has the rank of the batch, so it
+is never stored: for one row of weights at a time the gradient is formed in a buffer that stays in the cache, the
+gradient of the layer's input is accumulated from the old weights, and Adam updates the row. Each parameter is read in
+the forward pass, and read and written with its two moments in the backward pass: 28 bytes a step, and no more.
 
-Every function here works on some rows of one model, so that threads can share models or rows. What a row computes does not
-depend on which thread does it. The input's gradient is summed within a fixed number of chunks of rows, and the chunks in their
-order, so the number of threads changes no bit.
+Every function here works on some rows of one model, so that threads can share models or rows. What a row computes
+does not depend on which thread does it. The input's gradient is summed within a fixed number of chunks of rows, and
+the chunks in their order, so the number of threads changes no bit.
 
-Arrays: weights (models, out, in), activations and their gradients (models, rows, width), where rows are the batch, once for
-each Monte-Carlo pass. Activations are stored after dropout.
+Arrays here are those of one model and one layer: weights (out, in), activations and their gradients (rows, width),
+where rows are the batch, once for each Monte-Carlo pass. Activations are stored after dropout.
 """
 
 from __future__ import annotations
@@ -30,10 +30,9 @@ CHUNKS = 8
 FAST = {"reassoc", "contract", "nsz"}
 
 Floats = NDArray[np.float32]
-Layers = tuple[Floats, ...]
 
 
-@numba.njit(fastmath=FAST, cache=True, nogil=True)
+@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
 def _dot(a: Floats, b: Floats) -> np.float32:
     total = np.float32(0)
     for i in range(a.shape[0]):
@@ -41,7 +40,7 @@ def _dot(a: Floats, b: Floats) -> np.float32:
     return total
 
 
-@numba.njit(fastmath=FAST, cache=True, nogil=True)
+@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
 def _four_dots(w: Floats, rows: Floats, first: int) -> tuple[np.float32, np.float32, np.float32, np.float32]:
     """Products of one row of weights with four rows of inputs, so that the weights are loaded once."""
     a, b, c, d = rows[first], rows[first + 1], rows[first + 2], rows[first + 3]
@@ -55,7 +54,7 @@ def _four_dots(w: Floats, rows: Floats, first: int) -> tuple[np.float32, np.floa
     return s0, s1, s2, s3
 
 
-@numba.njit(fastmath=FAST, cache=True, nogil=True)
+@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
 def forward_rows(
     source: Floats,
     weight: Floats,
@@ -72,8 +71,8 @@ def forward_rows(
 ) -> None:
     """Units ``start`` to ``stop`` of one layer of one model.
 
-    ``source`` (rows, in) has fewer rows than ``out`` in the first layer, where all passes see the same batch. ``keys`` has a
-    key for each pass; a hidden unit that is kept is multiplied by ``scale``.
+    ``source`` (rows, in) has fewer rows than ``out`` in the first layer, where all passes see the same batch.
+    ``keys`` has a key for each pass; a hidden unit that is kept is multiplied by ``scale``.
     """
     width = out.shape[1]
     copies = out.shape[0] // source.shape[0]
@@ -93,14 +92,43 @@ def forward_rows(
                 for copy in range(copies):
                     out[copy * source.shape[0] + row, unit] = value
                 continue
-            value = np.tanh(value) if tanh else max(value, np.float32(0))
+            if tanh:
+                value = np.tanh(value)
+            elif value < np.float32(0):  # asked this way round, NaN stays NaN
+                value = np.float32(0)
             for copy in range(copies):
                 place = copy * source.shape[0] + row
                 kept = is_kept(keys[place // batch], np.uint64((place % batch) * width + unit), threshold)
                 out[place, unit] = value * scale if kept else np.float32(0)
 
 
-@numba.njit(fastmath=FAST, cache=True, nogil=True)
+@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
+def _add_one(total: Floats, s: np.float32, a: Floats) -> None:
+    for i in range(total.shape[0]):
+        total[i] += s * a[i]
+
+
+@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
+def _add_four(total: Floats, s: Floats, a: Floats, b: Floats, c: Floats, d: Floats) -> None:
+    """Add four multiples to one row, which is then loaded and stored once."""
+    s0, s1, s2, s3 = s[0], s[1], s[2], s[3]
+    for i in range(total.shape[0]):
+        total[i] += s0 * a[i] + s1 * b[i] + s2 * c[i] + s3 * d[i]
+
+
+@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
+def _add_to_four(w: Floats, s: Floats, a: Floats, b: Floats, c: Floats, d: Floats) -> None:
+    """Add multiples of one row to four, so that it is loaded once."""
+    s0, s1, s2, s3 = s[0], s[1], s[2], s[3]
+    for i in range(w.shape[0]):
+        x = w[i]
+        a[i] += s0 * x
+        b[i] += s1 * x
+        c[i] += s2 * x
+        d[i] += s3 * x
+
+
+@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
 def _adam_row(
     w: Floats,
     m: Floats,
@@ -123,7 +151,7 @@ def _adam_row(
         w[i] -= rate * first / (np.sqrt(second) * correction + epsilon)
 
 
-@numba.njit(fastmath=FAST, cache=True, nogil=True)
+@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
 def backward_rows(
     source: Floats,
     weight: Floats,
@@ -141,13 +169,16 @@ def backward_rows(
 ) -> None:
     """Gradient and Adam for units ``start`` to ``stop`` of one layer of one model.
 
-    ``slope`` (rows, out) is the gradient of the units before their activation. ``into`` (rows, in) receives what these units
-    contribute to the gradient of the layer's input, from the weights before the update; the first layer has no use for it.
+    ``slope`` (rows, out) is the gradient of the units before their activation. ``into`` (rows, in) receives what
+    these units contribute to the gradient of the layer's input, from the weights before the update; the first layer
+    has no use for it.
     """
     decay, beta1, beta2, rate, correction, epsilon = adam[0], adam[1], adam[2], adam[3], adam[4], adam[5]
-    rows, inputs = slope.shape[0], weight.shape[1]
+    rows, inputs, size = slope.shape[0], weight.shape[1], source.shape[0]
+    active = np.empty(rows, dtype=np.int64)
+    factor = np.empty(rows, dtype=np.float32)
     gradient = np.empty(inputs, dtype=np.float32)
-    bias_gradient = np.empty(1, dtype=np.float32)
+    bias_gradient = np.zeros(stop - start, dtype=np.float32)
     if not first_layer:
         for row in range(rows):
             for i in range(inputs):
@@ -156,49 +187,61 @@ def backward_rows(
         w = weight[unit]
         for i in range(inputs):
             gradient[i] = np.float32(0)
-        bias_gradient[0] = np.float32(0)
-        for row in range(rows):
-            s = slope[row, unit]
-            if s == np.float32(0):  # dropped, or not the maximiser of any node
-                continue
-            bias_gradient[0] += s
-            h = source[row % source.shape[0]]
-            for i in range(inputs):
-                gradient[i] += s * h[i]
+        count = 0
+        for row in range(rows):  # many are 0: dropped, or not the maximiser of any node
+            if slope[row, unit] != np.float32(0):
+                active[count] = row
+                factor[count] = slope[row, unit]
+                bias_gradient[unit - start] += factor[count]
+                count += 1
+        at = 0
+        while at + 4 <= count:
+            r0, r1, r2, r3 = active[at], active[at + 1], active[at + 2], active[at + 3]
+            s = factor[at : at + 4]
+            _add_four(gradient, s, source[r0 % size], source[r1 % size], source[r2 % size], source[r3 % size])
             if not first_layer:
-                d = into[row]
-                for i in range(inputs):
-                    d[i] += s * w[i]
+                _add_to_four(w, s, into[r0], into[r1], into[r2], into[r3])
+            at += 4
+        while at < count:
+            _add_one(gradient, factor[at], source[active[at] % size])
+            if not first_layer:
+                _add_one(into[active[at]], factor[at], w)
+            at += 1
         _adam_row(w, weight_m[unit], weight_v[unit], gradient, decay, beta1, beta2, rate, correction, epsilon)
-        one = slice(unit, unit + 1)
-        _adam_row(bias[one], bias_m[one], bias_v[one], bias_gradient, decay, beta1, beta2, rate, correction, epsilon)
+    b, m, v = bias[start:stop], bias_m[start:stop], bias_v[start:stop]
+    _adam_row(b, m, v, bias_gradient, decay, beta1, beta2, rate, correction, epsilon)
 
 
-@numba.njit(fastmath=FAST, cache=True, nogil=True)
+@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
 def through_activation(
     parts: Floats,
     activation: Floats,
     slope: Floats,
-    row: int,
+    start: int,
+    stop: int,
     tanh: bool,
     batch: int,
     keys: NDArray[np.uint64],
     threshold: np.uint64,
     scale: np.float32,
 ) -> None:
-    """Sum the chunks (chunks, rows, width) of a row's gradient, and take it through dropout and activation."""
+    """The gradient of units ``start`` to ``stop`` of a hidden layer before their activation and dropout.
+
+    ``parts`` (chunks, rows, width) are the contributions of the layer above.
+    """
     width = activation.shape[1]
-    for unit in range(width):
-        total = np.float32(0)
-        for chunk in range(parts.shape[0]):
-            total += parts[chunk, row, unit]
-        h = activation[row, unit]
-        if tanh:
-            kept = is_kept(keys[row // batch], np.uint64((row % batch) * width + unit), threshold)
-            a = h / scale
-            slope[row, unit] = total * scale * (np.float32(1) - a * a) if kept else np.float32(0)
-        else:
-            slope[row, unit] = total * scale if h > np.float32(0) else np.float32(0)
+    for row in range(activation.shape[0]):
+        for unit in range(start, stop):
+            total = np.float32(0)
+            for chunk in range(parts.shape[0]):
+                total += parts[chunk, row, unit]
+            h = activation[row, unit]
+            if tanh:
+                kept = is_kept(keys[row // batch], np.uint64((row % batch) * width + unit), threshold)
+                a = h / scale
+                slope[row, unit] = total * scale * (np.float32(1) - a * a) if kept else np.float32(0)
+            else:
+                slope[row, unit] = total * scale if h > np.float32(0) else np.float32(0)
 
 
 def adam_constants(

@@ -1,7 +1,7 @@
-"""The loss of the fused engine and its gradient, one (member, row) at a time: constraint, weights, focus and cross-entropy.
+"""The loss of the fused engine and its gradient, one row of one member at a time.
 
-The mathematics is that of `RareNodeLoss`; the constraint is its compiled loop over edges. Only the uncertainty of an ensemble
-needs all members at once, so it is computed before, for some nodes of a row at a time.
+The mathematics is that of `RareNodeLoss`; the constraint is its compiled loop over edges. Only the uncertainty of an
+ensemble needs all members at once, so it is computed before, for some nodes of a row at a time.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode.engines.fused_layers import FAST
+from rarenode.engines.fused_math import exp_of_negative, log1p_of_share, sigmoid
 from rarenode.objective.kernels import find_maximisers
 
 Floats = NDArray[np.float32]
@@ -28,19 +30,13 @@ FOCUS_CODES = MappingProxyType(
         "aleatoric": 7,
     }
 )
-FOCAL = 1
+FOCAL, BBMA, GMU, KL, PREDICTIVE, ALEATORIC = 1, 2, 3, 4, 6, 7
 
 _EPSILON = np.float64(np.finfo(np.float32).eps)
 _LOG2 = np.float64(np.log(2))
 
 
-@numba.njit(cache=True, nogil=True)
-def _sigmoid(z: float) -> float:
-    e = np.exp(-abs(z))
-    return 1 / (1 + e) if z >= 0 else e / (1 + e)
-
-
-@numba.njit(cache=True, nogil=True)
+@numba.njit(error_model="numpy", cache=True, nogil=True)
 def _entropy(p: float) -> float:
     """Binary entropy in bits."""
     if p <= 0 or p >= 1:
@@ -48,31 +44,20 @@ def _entropy(p: float) -> float:
     return -(p * np.log(p) + (1 - p) * np.log(1 - p)) / _LOG2
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(error_model="numpy", cache=True, nogil=True)
 def _uncertainty(probs: NDArray[np.float64], kind: int) -> float:
-    """See `rarenode.objective.uncertainties`; ``probs`` are the members' probabilities of one node."""
+    """The other kinds, for one node; see `rarenode.objective.uncertainties`. ``probs`` (members,) is scratch."""
     members = probs.shape[0]
-    mu = probs.mean()
-    margin = abs(2 * mu - 1)
-    if kind == 2:
-        return 1 - margin
-    if kind == 6:
-        return _entropy(mu)
-    if kind == 7:
-        total = 0.0
+    if kind == PREDICTIVE:
+        return _entropy(probs.mean())
+    total = 0.0
+    if kind == ALEATORIC:
         for p in probs:
             total += _entropy(p)
         return total / members
     if members == 1:
-        return 1 - margin if kind == 3 else 0.0
-    if kind == 3:
-        total = 0.0
-        for p in probs:
-            total += (p - mu) ** 2
-        sigma = np.sqrt(total / (members - 1))
-        return 1 + margin * np.expm1(-margin / (2 * sigma + 1e-10))
-    total = 0.0
-    if kind == 4:
+        return 0.0
+    if kind == KL:
         for i in range(members):
             probs[i] = min(max(probs[i], _EPSILON), 1 - _EPSILON)
         mu = probs.mean()
@@ -86,17 +71,62 @@ def _uncertainty(probs: NDArray[np.float64], kind: int) -> float:
     return total / (members * (members - 1))
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
+def _margins(probs: Floats, gated: bool, focus: Floats) -> None:
+    """bBMA, or gated GMU, of all nodes of ``probs`` (members, nodes): the two that training uses most, in vectors."""
+    members, nodes = probs.shape
+    one, two, zero = np.float32(1), np.float32(2), np.float32(0)
+    mean = np.zeros(nodes, dtype=np.float32)
+    variance = np.zeros(nodes, dtype=np.float32)
+    for member in range(members):
+        for node in range(nodes):
+            mean[node] += probs[member, node]
+    for node in range(nodes):
+        mean[node] /= np.float32(members)
+    for member in range(members):
+        for node in range(nodes):
+            apart = probs[member, node] - mean[node]
+            variance[node] += apart * apart
+    divisor = np.float32(max(1, members - 1))
+    for node in range(nodes):
+        margin = abs(two * mean[node] - one)
+        if gated:
+            sigma = np.sqrt(variance[node] / divisor)
+            focus[node] = one - margin * (one - exp_of_negative(-margin / (two * sigma + np.float32(1e-10))))
+        else:
+            focus[node] = one - margin
+        focus[node] = focus[node] if focus[node] > zero else zero
+
+
+@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
 def focus_nodes(logits: Floats, row: int, start: int, stop: int, kind: int, u0: float, k: float, focus: Floats) -> None:
-    """Write U0 + U^k for nodes ``start`` to ``stop`` of a row into ``focus`` (rows, nodes); logits (members, rows, nodes)."""
-    probs = np.empty(logits.shape[0], dtype=np.float64)
-    for node in range(start, stop):
-        for member in range(logits.shape[0]):
-            probs[member] = _sigmoid(float(logits[member, row, node]))
-        focus[row, node] = u0 + max(_uncertainty(probs, kind), 0.0) ** k
+    """Write U0 + U^k for nodes ``start`` to ``stop`` of a row into ``focus`` (rows, nodes).
+
+    ``logits`` are (members, rows, nodes).
+    """
+    members = logits.shape[0]
+    probs = np.empty((members, stop - start), dtype=np.float32)
+    for member in range(members):
+        for node in range(stop - start):
+            probs[member, node] = sigmoid(logits[member, row, start + node])
+    here = focus[row, start:stop]
+    if kind in (BBMA, GMU):
+        _margins(probs, kind == GMU, here)
+    else:
+        column = np.empty(members, dtype=np.float64)
+        for node in range(stop - start):
+            for member in range(members):
+                column[member] = probs[member, node]
+            here[node] = _uncertainty(column, kind)
+    if k == 1:
+        for node in range(stop - start):
+            here[node] += np.float32(u0)
+    else:
+        for node in range(stop - start):
+            here[node] = np.float32(u0 + here[node] ** k)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
 def loss_row(
     logits: Floats,
     label: NDArray[np.bool_],
@@ -115,25 +145,43 @@ def loss_row(
 ) -> float:
     """The loss of one member's row; its gradient goes into ``slope`` (nodes,), at the maximisers.
 
-    ``focus`` (nodes,) is the ensemble's focal weight; the classic focal term is computed here. Labels must be closed.
+    ``focus`` (nodes,) is the ensemble's focal weight; the classic focal term is computed here. NaN if labels are
+    not closed or a logit is not finite.
     """
     nodes = logits.shape[0]
-    find_maximisers(logits.reshape(1, nodes), label.reshape(1, nodes), parents, starts, children, best.reshape(1, nodes))
+    zero, one = np.float32(0), np.float32(1)
+    one_row = (1, nodes)
+    if not find_maximisers(
+        logits.reshape(one_row), label.reshape(one_row), parents, starts, children, best.reshape(one_row)
+    ):
+        return np.nan
     for node in range(nodes):
-        slope[node] = np.float32(0)
+        if not np.isfinite(logits[node]):  # the selections below would hide it
+            return np.nan
+    weight = np.empty(nodes, dtype=np.float32)
+    for node in range(nodes):
+        weight[node] = positive[node] if label[node] else negative[node]
+    if kind == FOCAL:
+        for node in range(nodes):
+            weight[node] *= np.float32(u0 + sigmoid(-logits[node] if label[node] else logits[node]) ** k)
+    elif kind:
+        for node in range(nodes):
+            weight[node] *= focus[node]
+
+    against = np.empty(nodes, dtype=np.float32)  # how far the score speaks against the label
+    for node in range(nodes):
+        score = logits[best[node]]
+        against[node] = -score if label[node] else score
     total = 0.0
+    share = one / np.float32(divisor)
     for node in range(nodes):
-        weight = float(positive[node] if label[node] else negative[node])
-        if weight == 0:
-            continue
-        sign = -1.0 if label[node] else 1.0
-        if kind == FOCAL:
-            weight *= u0 + _sigmoid(sign * float(logits[node])) ** k
-        elif kind:
-            weight *= focus[node]
-        against = sign * float(logits[best[node]])
-        small = np.exp(-abs(against))
-        total += weight * (max(against, 0.0) + np.log1p(small))
-        share = 1 / (1 + small) if against >= 0 else small / (1 + small)
-        slope[best[node]] += np.float32(sign * weight * share / divisor)
+        a = against[node]
+        small = exp_of_negative(-abs(a))
+        total += weight[node] * ((a if a > zero else zero) + log1p_of_share(small))
+        wrong = (one if a >= zero else small) / (one + small)
+        against[node] = share * weight[node] * (-wrong if label[node] else wrong)
+    for node in range(nodes):
+        slope[node] = zero
+    for node in range(nodes):
+        slope[best[node]] += against[node]
     return total / divisor

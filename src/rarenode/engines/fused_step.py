@@ -1,7 +1,12 @@
 """One training step of the fused engine: which thread does what, and when all must wait for each other.
 
-Threads split models first: with enough of them a thread takes a model through all its layers, and waits only before and after the
-loss, which sees all members. With fewer models than that they split the rows of every layer. Both ways compute the same bits.
+Threads split models first: with enough of them a thread takes a model through all its layers, and waits only before
+and after the loss, which sees all members. With fewer models than that they split the rows of every layer. Both ways
+compute the same bits.
+
+All parameters of a model lie in one row of ``parameters``, layer after layer, weights before biases, and its moments
+in the same places of ``first`` and ``second``. Activations and their gradients lie in ``outputs`` and ``slopes``
+likewise. So one compiled function serves every number of layers.
 """
 
 from __future__ import annotations
@@ -11,17 +16,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode.engines.dropout import mask_key
-from rarenode.engines.fused_layers import CHUNKS, Floats, Layers, backward_rows, forward_rows, through_activation
+from rarenode.engines.fused_layers import CHUNKS, Floats, backward_rows, forward_rows, through_activation
 from rarenode.engines.fused_loss import FOCAL, focus_nodes, loss_row
+
+Widths = NDArray[np.int64]
+"""Features, hidden units of each layer, nodes."""
+
+
+@numba.njit(cache=True, nogil=True)
+def weight_place(widths: Widths, layer: int) -> int:
+    """Where a layer's weights begin among the parameters of a model; the biases follow them."""
+    place = 0
+    for before in range(layer):
+        place += (widths[before] + 1) * widths[before + 1]
+    return place
+
+
+@numba.njit(cache=True, nogil=True)
+def _weights(flat: Floats, widths: Widths, layer: int) -> Floats:
+    place = weight_place(widths, layer)
+    inputs, units = widths[layer], widths[layer + 1]
+    return flat[place : place + units * inputs].reshape(units, inputs)
+
+
+@numba.njit(cache=True, nogil=True)
+def _biases(flat: Floats, widths: Widths, layer: int) -> Floats:
+    place = weight_place(widths, layer) + widths[layer] * widths[layer + 1]
+    return flat[place : place + widths[layer + 1]]
+
+
+@numba.njit(cache=True, nogil=True)
+def _units(flat: Floats, widths: Widths, layer: int, rows: int) -> Floats:
+    """Activations, or their gradients, of a layer: (rows, width)."""
+    place = 0
+    for before in range(layer):
+        place += widths[before + 1] * rows
+    return flat[place : place + widths[layer + 1] * rows].reshape(rows, widths[layer + 1])
 
 
 @numba.njit(cache=True, nogil=True)
 def _forward(
     X: Floats,
-    weights: Layers,
-    biases: Layers,
-    outputs: Layers,
-    model: int,
+    parameters: Floats,
+    outputs: Floats,
+    widths: Widths,
+    rows: int,
     layer: int,
     chunk: int,
     tanh: bool,
@@ -29,21 +68,19 @@ def _forward(
     threshold: np.uint64,
     scale: np.float32,
 ) -> None:
-    source = X if layer == 0 else outputs[layer - 1][model]
-    out = outputs[layer][model]
-    units = out.shape[1]
-    last = layer == len(weights) - 1
+    """A chunk of a layer of one model."""
+    units = widths[layer + 1]
     forward_rows(
-        source,
-        weights[layer][model],
-        biases[layer][model],
-        out,
+        X if layer == 0 else _units(outputs, widths, layer - 1, rows),
+        _weights(parameters, widths, layer),
+        _biases(parameters, widths, layer),
+        _units(outputs, widths, layer, rows),
         units * chunk // CHUNKS,
         units * (chunk + 1) // CHUNKS,
-        not last,
+        layer < widths.shape[0] - 2,
         tanh,
         X.shape[0],
-        keys[layer, model],
+        keys[layer],
         threshold,
         scale,
     )
@@ -52,34 +89,45 @@ def _forward(
 @numba.njit(cache=True, nogil=True)
 def _backward(
     X: Floats,
-    weights: Layers,
-    weights_m: Layers,
-    weights_v: Layers,
-    biases: Layers,
-    biases_m: Layers,
-    biases_v: Layers,
-    outputs: Layers,
-    slopes: Layers,
+    parameters: Floats,
+    first: Floats,
+    second: Floats,
+    outputs: Floats,
+    slopes: Floats,
     parts: Floats,
-    model: int,
+    widths: Widths,
+    rows: int,
     layer: int,
     chunk: int,
     adam: Floats,
+    tanh: bool,
+    keys: NDArray[np.uint64],
+    threshold: np.uint64,
+    scale: np.float32,
 ) -> None:
-    source = X if layer == 0 else outputs[layer - 1][model]
-    units = outputs[layer].shape[2]
+    """A chunk of a layer of one model.
+
+    ``parts`` (2, chunks, rows, hidden): layers take turns in which of the two they write, so that what the layer above
+    wrote can be read meanwhile.
+    """
+    units = widths[layer + 1]
+    start, stop = units * chunk // CHUNKS, units * (chunk + 1) // CHUNKS
+    slope = _units(slopes, widths, layer, rows)
+    if layer < widths.shape[0] - 2:
+        above, own = parts[(layer + 1) % 2], _units(outputs, widths, layer, rows)
+        through_activation(above, own, slope, start, stop, tanh, X.shape[0], keys[layer], threshold, scale)
     backward_rows(
-        source,
-        weights[layer][model],
-        weights_m[layer][model],
-        weights_v[layer][model],
-        biases[layer][model],
-        biases_m[layer][model],
-        biases_v[layer][model],
-        slopes[layer][model],
-        parts[model, chunk],
-        units * chunk // CHUNKS,
-        units * (chunk + 1) // CHUNKS,
+        X if layer == 0 else _units(outputs, widths, layer - 1, rows),
+        _weights(parameters, widths, layer),
+        _weights(first, widths, layer),
+        _weights(second, widths, layer),
+        _biases(parameters, widths, layer),
+        _biases(first, widths, layer),
+        _biases(second, widths, layer),
+        slope,
+        parts[layer % 2, chunk],
+        start,
+        stop,
         layer == 0,
         adam,
     )
@@ -89,14 +137,12 @@ def _backward(
 def fused_step(
     X: Floats,
     Y: NDArray[np.bool_],
-    weights: Layers,
-    weights_m: Layers,
-    weights_v: Layers,
-    biases: Layers,
-    biases_m: Layers,
-    biases_v: Layers,
-    outputs: Layers,
-    slopes: Layers,
+    parameters: Floats,
+    first: Floats,
+    second: Floats,
+    widths: Widths,
+    outputs: Floats,
+    slopes: Floats,
     parts: Floats,
     best: NDArray[np.int64],
     focus: Floats,
@@ -117,64 +163,54 @@ def fused_step(
     scale: np.float32,
     by_model: bool,
 ) -> float:
-    """Forward, loss, backward and Adam on one batch; returns the loss, or NaN and changes nothing if it is not finite."""
-    layers = len(weights)
-    models = weights[0].shape[0]
+    """Forward, loss, backward and Adam on one batch; returns the loss. If it is not finite, no parameter changes."""
+    layers = widths.shape[0] - 1
+    models = parameters.shape[0]
     batch = X.shape[0]
-    rows = outputs[0].shape[1]
+    nodes = widths[layers]
+    rows = parts.shape[3]
     passes = rows // batch
-    members = models * passes
-    nodes = outputs[layers - 1].shape[2]
 
-    keys = np.empty((layers, models, passes), dtype=np.uint64)
-    for layer in range(layers):
-        for model in range(models):
+    keys = np.empty((models, layers, passes), dtype=np.uint64)
+    for model in range(models):
+        for layer in range(layers):
             for a_pass in range(passes):
-                keys[layer, model, a_pass] = mask_key(
-                    seed, step, np.uint64(layer), np.uint64(model * passes + a_pass)
-                )
+                member = np.uint64(model * passes + a_pass)
+                keys[model, layer, a_pass] = mask_key(seed, step, np.uint64(layer), member)
 
     if by_model:
         for model in numba.prange(models):
             for layer in range(layers):
                 for chunk in range(CHUNKS):
-                    _forward(X, weights, biases, outputs, model, layer, chunk, tanh, keys, threshold, scale)
+                    _forward(
+                        X, parameters[model], outputs[model], widths, rows, layer, chunk, tanh, keys[model],
+                        threshold, scale,
+                    )  # fmt: skip
     else:
         for layer in range(layers):
             for task in numba.prange(models * CHUNKS):
-                model, chunk = task // CHUNKS, task % CHUNKS
-                _forward(X, weights, biases, outputs, model, layer, chunk, tanh, keys, threshold, scale)
+                model = task // CHUNKS
+                _forward(
+                    X, parameters[model], outputs[model], widths, rows, layer, task % CHUNKS, tanh, keys[model],
+                    threshold, scale,
+                )  # fmt: skip
 
-    # Members are the passes of each model in turn, so members x batch and models x rows are the same memory.
-    logits = outputs[layers - 1].reshape(members, batch, nodes)
-    slope = slopes[layers - 1].reshape(members, batch, nodes)
+    # A member is a pass of a model; its rows follow those of the pass before.
+    logits = outputs[:, outputs.shape[1] - rows * nodes :].copy().reshape(models * passes, batch, nodes)
     if kind > FOCAL:
         for task in numba.prange(batch * CHUNKS):
-            row, chunk = task // CHUNKS, task % CHUNKS
-            focus_nodes(
-                logits, row, nodes * chunk // CHUNKS, nodes * (chunk + 1) // CHUNKS, kind, u0, k, focus
-            )
-    losses = np.empty(members * batch, dtype=np.float64)
-    for task in numba.prange(members * batch):
-        member, row = task // batch, task % batch
+            chunk = task % CHUNKS
+            begin, end = nodes * chunk // CHUNKS, nodes * (chunk + 1) // CHUNKS
+            focus_nodes(logits, task // CHUNKS, begin, end, kind, u0, k, focus)
+    losses = np.empty(models * rows, dtype=np.float64)
+    for task in numba.prange(models * rows):
+        model, row = task // rows, task % rows
         losses[task] = loss_row(
-            logits[member, row],
-            Y[row],
-            positive,
-            negative,
-            focus[row],
-            kind,
-            u0,
-            k,
-            divisor,
-            parents,
-            starts,
-            children,
-            best[task],
-            slope[member, row],
-        )
+            logits[task // batch, task % batch], Y[task % batch], positive, negative, focus[task % batch], kind, u0, k,
+            divisor, parents, starts, children, best[task], _units(slopes[model], widths, layers - 1, rows)[row],
+        )  # fmt: skip
     loss = 0.0
-    for task in range(members * batch):
+    for task in range(models * rows):
         loss += losses[task]
     if not np.isfinite(loss):
         return loss
@@ -182,31 +218,17 @@ def fused_step(
     if by_model:
         for model in numba.prange(models):
             for back in range(layers):
-                layer = layers - 1 - back
                 for chunk in range(CHUNKS):
                     _backward(
-                        X, weights, weights_m, weights_v, biases, biases_m, biases_v, outputs, slopes, parts, model,
-                        layer, chunk, adam,
+                        X, parameters[model], first[model], second[model], outputs[model], slopes[model], parts[model],
+                        widths, rows, layers - 1 - back, chunk, adam, tanh, keys[model], threshold, scale,
                     )  # fmt: skip
-                if layer > 0:
-                    for row in range(rows):
-                        through_activation(
-                            parts[model], outputs[layer - 1][model], slopes[layer - 1][model], row, tanh, batch,
-                            keys[layer - 1, model], threshold, scale,
-                        )  # fmt: skip
     else:
         for back in range(layers):
-            layer = layers - 1 - back
             for task in numba.prange(models * CHUNKS):
+                model = task // CHUNKS
                 _backward(
-                    X, weights, weights_m, weights_v, biases, biases_m, biases_v, outputs, slopes, parts,
-                    task // CHUNKS, layer, task % CHUNKS, adam,
+                    X, parameters[model], first[model], second[model], outputs[model], slopes[model], parts[model],
+                    widths, rows, layers - 1 - back, task % CHUNKS, adam, tanh, keys[model], threshold, scale,
                 )  # fmt: skip
-            if layer > 0:
-                for task in numba.prange(models * rows):
-                    model, row = task // rows, task % rows
-                    through_activation(
-                        parts[model], outputs[layer - 1][model], slopes[layer - 1][model], row, tanh, batch,
-                        keys[layer - 1, model], threshold, scale,
-                    )  # fmt: skip
     return loss

@@ -3,14 +3,15 @@
 An ensemble has ``members``. ``independent`` members are models of their own. ``dropout`` members are Monte-Carlo passes
 through one model, each with its own dropout mask; they exist in training only.
 
-Parameters are float32 arrays with the models first: ``layer0.weight`` (models, out, in), ``layer0.bias`` (models, out),
-and so on. They begin as PyTorch's Linear layers do, uniform in +-1/sqrt(in), drawn for each model from its own stream, so
-that a model does not depend on how many others there are.
+Parameters are float32 arrays with the models first: ``layer0.weight`` (models, out, in), ``layer0.bias`` (models,
+out), and so on. They begin as PyTorch's Linear layers do, uniform in +-1/sqrt(in), drawn for each model from its own
+stream, so that a model does not depend on how many others there are.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, get_args
 
 import numpy as np
@@ -46,9 +47,13 @@ class MlpEnsemble:
         if not 0 <= self.dropout < 1:
             raise ArgumentError(f"dropout must be at least 0 and less than 1, got {self.dropout!r}")
         if self.activation not in get_args(Activation):
-            raise ArgumentError(f"unknown activation {self.activation!r}; choose one of {', '.join(get_args(Activation))}")
+            raise ArgumentError(
+                f"unknown activation {self.activation!r}; choose one of {', '.join(get_args(Activation))}"
+            )
         if self.ensemble not in get_args(EnsembleKind):
-            raise ArgumentError(f"unknown ensemble {self.ensemble!r}; choose one of {', '.join(get_args(EnsembleKind))}")
+            raise ArgumentError(
+                f"unknown ensemble {self.ensemble!r}; choose one of {', '.join(get_args(EnsembleKind))}"
+            )
 
     @property
     def models(self) -> int:
@@ -64,7 +69,7 @@ class MlpEnsemble:
     def sizes(self) -> tuple[tuple[int, int], ...]:
         """(in, out) of each layer."""
         widths = [self.features, *[self.hidden] * (self.layers - 1), self.nodes]
-        return tuple(zip(widths, widths[1:], strict=False))
+        return tuple(pairwise(widths))
 
     @property
     def parameter_shapes(self) -> dict[str, tuple[int, ...]]:

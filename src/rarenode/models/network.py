@@ -1,7 +1,7 @@
 """The ensemble as a torch module: all members in one batched product per layer.
 
-A network is anything that turns (rows, features) into (members, rows, nodes). `MlpNetwork` is the one that is built in. An
-encoder with many heads is `EncodedNetwork`: one pass through the encoder, then the heads.
+A network is anything that turns (rows, features) into (members, rows, nodes). `MlpNetwork` is the one that is built
+in. An encoder with many heads is `EncodedNetwork`: one pass through the encoder, then the heads.
 """
 
 from __future__ import annotations

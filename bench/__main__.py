@@ -1,0 +1,31 @@
+"""Everything that is measured, in one run.
+
+    make bench
+
+prints tables and writes build/bench.json. Every figure comes from a process of its own, one after the other; peak
+memory is what that process needs beyond its inputs. Ratios carry over to other machines, seconds do not.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from bench import objective, training
+
+RESULTS = Path("build/bench.json")
+
+
+def main() -> None:
+    records = []
+    for part in (objective, training):
+        measured = part.run()
+        part.show(measured)
+        records += measured
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(records, indent=2) + "\n", encoding="utf-8")
+    print(f"also in {RESULTS}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""`rarenode predict`: a model's probabilities and uncertainties for rows, as a table on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from rarenode.cli.data import Root
+from rarenode.cli.evaluate import Run, SplitOption
+
+Uncertainty = Literal["bbma", "gmu", "epistemic_kl", "epistemic_js", "predictive", "aleatoric"]
+
+
+def predict(
+    run: Run,
+    data: Annotated[
+        str,
+        typer.Argument(metavar="DATA", help="An ARFF file, or a name from `rarenode data list`.", show_default=False),
+    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="To write: .parquet or .csv.", show_default=False)],
+    uncertainty: Annotated[Uncertainty, typer.Option(help="What the column uncertainty holds.")] = "gmu",
+    split: SplitOption = None,
+    root: Root = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+) -> None:
+    """Write a table with the columns row, node, probability and uncertainty.
+
+    Rows count from 0 in the order of DATA, whose labels are not looked at. A parent's probability is never below its
+    child's.
+
+    \b
+    Examples:
+      rarenode predict runs/mine new.arff --out predictions.csv
+      rarenode predict runs/ten cellcycle_FUN --out predictions.parquet --uncertainty epistemic_kl
+    """
+    # torch takes a second to load, and most commands need none
+    from rarenode.cli.predicting import load_model_and_rows  # noqa: PLC0415
+    from rarenode.cli.predictions import check_suffix, write_predictions  # noqa: PLC0415
+
+    check_suffix(out)
+    model, _, rows = load_model_and_rows(run, data, split, root)
+    nodes = model.hierarchy.nodes
+    lines = write_predictions(out, nodes, model.predict_proba(rows.X), model.uncertainty(rows.X, uncertainty))
+    if not quiet:
+        print(f"{out}: {len(rows.Y)} rows x {len(nodes)} nodes = {lines} lines")

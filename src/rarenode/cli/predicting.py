@@ -1,0 +1,32 @@
+"""A run's model together with rows that fit it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from rarenode.cli.matching import require_match
+from rarenode.cli.sources import Rows, load_rows
+from rarenode.data.catalogue import SplitName, catalogue
+from rarenode.errors import ArgumentError
+from rarenode.training import TrainedModel
+
+
+def load_model_and_rows(
+    run: Path, data: str | None, split: SplitName | None, root: Path | None
+) -> tuple[TrainedModel, str, Rows]:
+    """The model of a run, the DATA that is meant, and its rows, with features as this model takes them.
+
+    DATA None is the dataset of the catalogue that the run was trained on.
+
+    Raises:
+        DataError: the rows have other features or another hierarchy than the model; the message says which.
+    """
+    model = TrainedModel.load(run)
+    if data is None:
+        data = model.source
+        if data not in catalogue():
+            raise ArgumentError(f"{run} was not trained on a dataset of the catalogue; name the DATA to look at")
+    rows = load_rows(data, split, root, model.source, model.hierarchy)
+    require_match(data, rows.feature_names, rows.hierarchy, model.feature_names, model.hierarchy)
+    return (replace(model, preparation=None) if rows.prepared else model), data, rows

@@ -1,0 +1,251 @@
+"""`RareNodeClassifier`: the whole of rarenode behind scikit-learn's contract."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from rarenode.data.preparation import Preparation, as_float32
+from rarenode.errors import ArgumentError
+from rarenode.estimator.folder import EstimatorFile, read_estimator_file, write_estimator_file
+from rarenode.estimator.targets import class_names, read_targets
+from rarenode.hierarchy import Hierarchy
+from rarenode.metrics import summary
+from rarenode.training import Settings, TrainedModel, TrainingRows, choose_progress, train
+
+SETTINGS = (
+    *("members", "ensemble", "weighting", "w0", "focus", "u0", "k", "hidden", "layers", "dropout", "activation"),
+    *("learning_rate", "weight_decay", "batch_size", "epochs", "engine"),
+)
+"""The parameters that are settings of the training, under the same names."""
+
+
+class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A hierarchical multi-label classifier that finds the rare, deep nodes.
+
+    Args:
+        hierarchy: of the labels; None means flat, and the labels themselves say which nodes there are.
+        members: of the ensemble.
+        ensemble: ``independent`` (models of their own) or ``dropout`` (Monte-Carlo passes through one model).
+        weighting: node weights by rarity: ``as_published``, ``as_described`` or ``none``; see `node_weights`.
+        w0: the least node weight.
+        focus: what the ensemble is unsure of counts more: an uncertainty such as ``gmu``, or ``focal``, or None.
+        u0: the least focus.
+        k: the exponent of the focus.
+        hidden: units in each hidden layer.
+        layers: linear layers; 1 is a linear model.
+        dropout: the chance that a hidden unit is dropped in training.
+        activation: ``relu`` or ``tanh``.
+        learning_rate: of Adam.
+        weight_decay: of Adam.
+        batch_size: rows in a training step.
+        epochs: times over the rows.
+        engine: ``fused`` (fast, CPU), ``torch``, or ``auto``.
+        threshold: a node is predicted where its probability is at least this.
+        random_state: decides everything random; a number, a numpy RandomState, or None for numpy's own.
+        prepare: fill missing values and standardise features, with the statistics of the training rows. Without it
+            features are used as they are, and none may be missing.
+        verbose: show progress.
+
+    Attributes:
+        model_: the `TrainedModel`.
+        hierarchy_: the hierarchy; flat where none was given.
+        classes_: the names of its nodes, in the order of the columns of every result.
+        engine_: the engine that computed the training.
+        n_features_in_: columns of X.
+        feature_names_in_: their names, where X had names that are text.
+
+    Labels may be an indicator matrix, label sets, or a data frame with a column for each node; ancestors of labels are
+    added. Columns of results follow ``classes_``, which is the hierarchy's order and not that of a data frame: other
+    metrics than `score` want ``Y[classes_]``.
+
+    With one label for each row and no hierarchy this is an ordinary multi-class classifier: the probabilities of a row
+    are divided by their sum, and `predict` returns the likeliest class.
+
+    >>> from rarenode import Hierarchy
+    >>> tree = Hierarchy.from_edges([("animal", "cat"), ("animal", "dog")])
+    >>> X, Y = [[0.0], [1.0]] * 10, [{"cat"}, {"dog"}] * 10
+    >>> classifier = RareNodeClassifier(tree, hidden=16, dropout=0.0, batch_size=4, random_state=0).fit(X, Y)
+    >>> tree.decode(classifier.predict([[1.0]]))[0] == {"animal", "dog"}
+    True
+    """
+
+    def __init__(
+        self,
+        hierarchy: Hierarchy | None = None,
+        *,
+        members: int = 1,
+        ensemble: str = "independent",
+        weighting: str = "as_published",
+        w0: float = 0.25,
+        focus: str | None = None,
+        u0: float = 0.25,
+        k: float = 1.0,
+        hidden: int = 500,
+        layers: int = 3,
+        dropout: float = 0.7,
+        activation: str = "relu",
+        learning_rate: float = 1e-3,
+        weight_decay: float = 1e-5,
+        batch_size: int = 32,
+        epochs: int = 50,
+        engine: str = "auto",
+        threshold: float = 0.5,
+        random_state: int | np.random.RandomState | None = None,
+        prepare: bool = True,
+        verbose: bool = False,
+    ) -> None:
+        self.hierarchy = hierarchy
+        self.members = members
+        self.ensemble = ensemble
+        self.weighting = weighting
+        self.w0 = w0
+        self.focus = focus
+        self.u0 = u0
+        self.k = k
+        self.hidden = hidden
+        self.layers = layers
+        self.dropout = dropout
+        self.activation = activation
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.engine = engine
+        self.threshold = threshold
+        self.random_state = random_state
+        self.prepare = prepare
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train on features (rows, features) and labels in any of the forms above.
+
+        Raises:
+            ArgumentError: a parameter has a value that means nothing.
+            LabelError, UnknownLabelError: the labels do not fit the hierarchy.
+            DataError: the features cannot be used.
+            TrainingError: the loss is no longer a number.
+        """
+        settings = self._settings()
+        features = self._features(X, reset=True)
+        targets = read_targets(y, self.hierarchy)
+        check_consistent_length(features, targets.Y)
+        preparation = Preparation.fit(features) if self.prepare else None
+        rows = TrainingRows(
+            X=as_float32(features) if preparation is None else preparation.apply(features),
+            Y=targets.Y,
+            hierarchy=targets.hierarchy,
+            scored=np.ones(len(targets.hierarchy), dtype=np.bool_),
+        )
+        model = train(rows, settings, watch=choose_progress(quiet=not self.verbose))
+        names = getattr(self, "feature_names_in_", None)
+        self._remember(
+            model.with_source("fit(X, y)", preparation, None if names is None else tuple(names)),
+            targets.classes,
+            targets.one_class,
+        )
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.floating[Any]]:
+        """Probabilities (rows, nodes); that of a parent is never below that of its child."""
+        check_is_fitted(self)
+        probs = self.model_.predict_proba(self._features(X, reset=False))
+        if not self.one_class_:
+            return probs
+        chosen = probs[:, self._class_columns()].astype(np.float64) + np.finfo(np.float32).tiny
+        shares: NDArray[np.float64] = chosen / chosen.sum(axis=1, keepdims=True)
+        return shares
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """0 or 1 for each row and node; `Hierarchy.decode` turns that into label sets."""
+        probs = self.predict_proba(X)
+        if self.one_class_:
+            likeliest: NDArray[Any] = self.classes_[probs.argmax(axis=1)]
+            return likeliest
+        return (probs >= self.threshold).astype(np.int64)
+
+    def uncertainty(self, X: Any, kind: str = "gmu") -> NDArray[np.float32]:
+        """How unsure the members are of each node of each row, (rows, nodes); kinds as in `rarenode.uncertainty`."""
+        check_is_fitted(self)
+        unsure = self.model_.uncertainty(self._features(X, reset=False), kind)
+        return unsure[:, self._class_columns()] if self.one_class_ else unsure
+
+    def score(self, X: Any, y: Any) -> float:
+        """The mean over nodes of their F1, 0 where it is undefined; accuracy, where every row has one class.
+
+        Unlike an average over cells, it does not let a few common nodes speak for all.
+        """
+        check_is_fitted(self)
+        if self.one_class_:
+            return float(accuracy_score(y, self.predict(X)))
+        truth = read_targets(y, self.hierarchy_).Y
+        return summary(truth, self.predict_proba(X), self.threshold).f1
+
+    def save(self, folder: Path | str) -> None:
+        """Write the trained model into a folder, from which `load` has it again; see `TrainedModel.save`."""
+        check_is_fitted(self)
+        self.model_.save(folder)
+        classes = self.classes_.tolist() if self.one_class_ else None
+        write_estimator_file(Path(folder), EstimatorFile(threshold=self.threshold, classes=classes))
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Self:
+        """Read what `save`, or `rarenode fit`, wrote. Nothing in the folder is executed.
+
+        Raises:
+            MissingFileError: a file of the model is not there.
+            FileFormatError: a file is damaged.
+        """
+        model = TrainedModel.load(folder)
+        beside = read_estimator_file(Path(folder), model.hierarchy)
+        settings = model.settings.to_dict()
+        classifier = cls(
+            None if beside.classes is not None else model.hierarchy,
+            **{name: settings[name] for name in SETTINGS},
+            threshold=beside.threshold,
+            random_state=model.settings.seed,
+            prepare=model.preparation is not None,
+        )
+        classifier.n_features_in_ = model.shape.features
+        if model.feature_names is not None:
+            classifier.feature_names_in_ = np.array(model.feature_names, dtype=object)
+        one_class = beside.classes is not None
+        classifier._remember(model, np.array(beside.classes if one_class else model.hierarchy.nodes), one_class)
+        return classifier
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        tags.input_tags.allow_nan = bool(self.prepare)
+        return tags
+
+    def _settings(self) -> Settings:
+        if not isinstance(self.hierarchy, Hierarchy | None):
+            raise ArgumentError(f"hierarchy must be a Hierarchy or None, got {type(self.hierarchy).__name__}")
+        seed = self.random_state
+        if not isinstance(seed, int | np.integer):
+            seed = check_random_state(seed).randint(2**31)
+        return Settings(**{name: getattr(self, name) for name in SETTINGS}, seed=seed)
+
+    def _features(self, X: Any, reset: bool) -> NDArray[np.float64]:
+        missing = "allow-nan" if self.prepare else True
+        checked: NDArray[np.float64] = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=missing)
+        return checked
+
+    def _remember(self, model: TrainedModel, classes: NDArray[Any], one_class: bool) -> None:
+        self.model_ = model
+        self.hierarchy_ = model.hierarchy
+        self.engine_ = model.engine
+        self.classes_ = classes
+        self.one_class_ = one_class
+
+    def _class_columns(self) -> list[int]:
+        """Where the classes are among the nodes, which are sorted as text."""
+        return [self.hierarchy_.index[name] for name in class_names(self.classes_.tolist())]

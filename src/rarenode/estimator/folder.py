@@ -1,0 +1,57 @@
+"""What the estimator knows and the model does not, in a file beside the model's: ``estimator.json``.
+
+A folder without it, as `rarenode fit` leaves it, is a model with the usual threshold.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from rarenode.errors import FileFormatError
+from rarenode.estimator.targets import class_names
+from rarenode.hierarchy import Hierarchy
+from rarenode.training.atomic import replacing
+from rarenode.training.settings import explain
+
+FILE = "estimator.json"
+MOST_BYTES = 1 << 24
+
+
+class EstimatorFile(BaseModel):
+    """The content of the file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    threshold: float = 0.5
+    classes: list[bool | int | float | str] | None = None
+    """The classes of an ordinary multi-class problem, as they were given; None for every other."""
+
+
+def write_estimator_file(folder: Path, content: EstimatorFile) -> None:
+    """Write the file, whole or not at all."""
+    with replacing(folder / FILE) as (part,):
+        part.write_text(content.model_dump_json(indent=1), encoding="utf-8")
+
+
+def read_estimator_file(folder: Path, hierarchy: Hierarchy) -> EstimatorFile:
+    """Read the file of a model over ``hierarchy``.
+
+    Raises:
+        FileFormatError: it is damaged, or another model's.
+    """
+    path = folder / FILE
+    if not path.exists():
+        return EstimatorFile()
+    with path.open("rb") as file:
+        text = file.read(MOST_BYTES + 1)
+    if len(text) > MOST_BYTES:
+        raise FileFormatError(path, None, f"it has more than {MOST_BYTES:,} bytes, which no estimator needs")
+    try:
+        content = EstimatorFile.model_validate_json(text)
+    except ValidationError as error:
+        raise FileFormatError(path, None, explain(error, EstimatorFile)) from None
+    if content.classes is not None and sorted(class_names(content.classes)) != sorted(hierarchy.nodes):
+        raise FileFormatError(path, None, "its classes are not those of the model beside it")
+    return content

@@ -1,0 +1,145 @@
+"""Labels as people have them, read into one form: a hierarchy and a closed matrix of its nodes.
+
+==================================  ====================================================================================
+what is given                       what it means
+==================================  ====================================================================================
+a data frame of 0 and 1             its columns are named by nodes, in any order; a node without a column is in no row
+a matrix of 0 and 1                 one column for each node, in the hierarchy's order
+label sets, one for each row        names of nodes
+one label for each row (1-D)        with a hierarchy, the name of a node; without one, the classes of an ordinary
+                                    multi-class problem, which is what scikit-learn means by a 1-D target
+==================================  ====================================================================================
+
+Without a hierarchy the nodes are what is there: columns, or the names that occur. The columns of a bare matrix are then
+named by their place, with as many digits as the last one needs, so that the order of names is that of the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from rarenode.errors import LabelError, UnknownLabelError
+from rarenode.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Labels over a hierarchy."""
+
+    hierarchy: Hierarchy
+    Y: NDArray[np.bool_]
+    """(rows, nodes), closed under ancestors."""
+    classes: NDArray[Any]
+    """Names of the nodes in column order; for a multi-class problem the sorted classes, as they were given."""
+    one_class: bool = False
+    """Whether this is an ordinary multi-class problem: every row has exactly one class."""
+
+
+def read_targets(given: Any, hierarchy: Hierarchy | None) -> Targets:
+    """Read labels in any of the forms above; ``hierarchy`` None means that the nodes are flat.
+
+    >>> tree = Hierarchy.from_edges([("animal", "cat"), ("animal", "dog")])
+    >>> read_targets([{"cat"}, {"dog", "cat"}], tree).Y.astype(int)
+    array([[1, 1, 0],
+           [1, 1, 1]])
+    """
+    if given is None:
+        raise LabelError("RareNodeClassifier requires y to be passed, but the target y is None")
+    if _is_frame(given):
+        return _from_columns(np.asarray(given), [str(name) for name in given.columns], hierarchy)
+    rows = _as_label_sets(given)
+    if rows is not None:
+        return _from_label_sets(rows, hierarchy)
+    values = np.asarray(given)
+    if values.ndim == 2 and (values.shape[1] != 1 or hierarchy is not None):
+        return _from_matrix(values, hierarchy)
+    values = column_or_1d(values, warn=True)
+    if hierarchy is not None:
+        return _from_label_sets([[label] for label in values.tolist()], hierarchy)
+    return _from_classes(values)
+
+
+def class_names(classes: Sequence[Any]) -> list[str]:
+    """The nodes that stand for the classes of an ordinary multi-class problem."""
+    return [str(label) for label in classes]
+
+
+def _from_columns(values: NDArray[Any], names: list[str], hierarchy: Hierarchy | None) -> Targets:
+    if len(set(names)) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise LabelError(f"two columns of labels are named {twice!r}")
+    if hierarchy is None:
+        hierarchy = Hierarchy.from_edges([], nodes=names)
+    unknown = [name for name in names if name not in hierarchy]
+    if unknown:
+        raise UnknownLabelError(f"columns of labels that are not nodes of the hierarchy: {_some(unknown)}")
+    Y = np.zeros((len(values), len(hierarchy)), dtype=values.dtype)
+    Y[:, [hierarchy.index[name] for name in names]] = values
+    return _over(hierarchy, Y)
+
+
+def _from_matrix(values: NDArray[Any], hierarchy: Hierarchy | None) -> Targets:
+    if hierarchy is None:
+        digits = len(str(values.shape[1] - 1))
+        hierarchy = Hierarchy.from_edges([], nodes=[f"{column:0{digits}}" for column in range(values.shape[1])])
+    return _over(hierarchy, values)
+
+
+def _from_label_sets(rows: Sequence[Iterable[str]], hierarchy: Hierarchy | None) -> Targets:
+    if hierarchy is None:
+        hierarchy = Hierarchy.from_edges([], nodes={label for row in rows for label in row})
+        if not len(hierarchy):
+            raise LabelError("no row has a label, and there is no hierarchy to say which there are")
+    return _over(hierarchy, hierarchy.encode(rows))
+
+
+def _from_classes(values: NDArray[Any]) -> Targets:
+    assert_all_finite(values, input_name="y")
+    check_classification_targets(values)
+    classes, codes = np.unique(values, return_inverse=True)
+    hierarchy = Hierarchy.from_edges([], nodes=class_names(classes.tolist()))
+    columns = np.array([hierarchy.index[name] for name in class_names(classes.tolist())], dtype=np.int64)
+    Y = np.zeros((len(values), len(hierarchy)), dtype=np.bool_)
+    Y[np.arange(len(values)), columns[codes]] = True
+    return Targets(hierarchy, Y, classes, one_class=True)
+
+
+def _over(hierarchy: Hierarchy, Y: NDArray[Any]) -> Targets:
+    return Targets(hierarchy, hierarchy.close(Y).astype(np.bool_), np.array(hierarchy.nodes))
+
+
+def _is_frame(given: Any) -> bool:
+    """Whether it has named columns: pandas, polars and others, none of which has to be installed."""
+    return hasattr(given, "columns") and hasattr(given, "shape") and len(given.shape) == 2
+
+
+def _as_label_sets(given: Any) -> list[Iterable[str]] | None:
+    """The rows, if they are collections of text. Rows of numbers are a matrix, rows that are text are labels."""
+    if isinstance(given, np.ndarray) and given.dtype != object:
+        return None
+    if hasattr(given, "dtype") and hasattr(given, "to_list"):  # a column of a data frame
+        given = given.to_list()
+    if not isinstance(given, list | tuple | np.ndarray):
+        return None
+    rows = list(given)
+    if not all(_is_collection(row) for row in rows):
+        return None
+    unordered = any(isinstance(row, set | frozenset) for row in rows)
+    return rows if unordered or all(isinstance(label, str) for row in rows for label in row) else None
+
+
+def _is_collection(row: object) -> TypeGuard[Iterable[Any]]:
+    return isinstance(row, set | frozenset | list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1)
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

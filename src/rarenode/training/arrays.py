@@ -1,0 +1,92 @@
+"""Named arrays in a safetensors file: nothing in it is executed, and nothing is allocated on its word alone.
+
+The reader says beforehand which arrays it expects, of which type and shape. The size of the file is compared with
+that before it is opened, and what the file declares before a single array is read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from rarenode.errors import FileFormatError
+
+Arrays = dict[str, NDArray[Any]]
+Layout = Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]
+"""Name -> type and shape."""
+
+MOST_HEADER_BYTES = 100_000_000
+"""What safetensors itself allows a header to have."""
+_NAMES = {np.dtype(np.float32): "F32", np.dtype(np.int64): "I64"}
+
+
+def layout_of(arrays: Mapping[str, NDArray[Any]]) -> Layout:
+    """The types and shapes of arrays."""
+    return {name: (array.dtype, array.shape) for name, array in arrays.items()}
+
+
+def write_arrays(path: Path, arrays: Arrays, note: str = "") -> None:
+    """Write arrays, and a note to go with them.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    try:
+        save_file(arrays, path, {"rarenode": note})
+    except SafetensorError as error:  # the disk's refusal, in other words
+        raise OSError(f"{path} could not be written: {error}") from error
+
+
+def read_note(path: Path) -> str:
+    """The note that `write_arrays` put into the file.
+
+    Raises:
+        FileFormatError: the file is damaged, or another program's.
+    """
+    try:
+        with safe_open(path, framework="numpy") as content:
+            note = (content.metadata() or {}).get("rarenode")
+    except SafetensorError as error:
+        raise FileFormatError(path, None, f"it is damaged or no safetensors file ({error})") from None
+    if note is None:
+        raise FileFormatError(path, None, "it is a safetensors file, but rarenode did not write it")
+    return str(note)
+
+
+def read_arrays(path: Path, layout: Layout) -> Arrays:
+    """Exactly the arrays of a layout.
+
+    Raises:
+        FileFormatError: the file is damaged, or holds something else.
+    """
+    expected = sum(math.prod(shape) * dtype.itemsize for dtype, shape in layout.values())
+    size = path.stat().st_size
+    if not expected <= size <= expected + MOST_HEADER_BYTES:
+        raise FileFormatError(path, None, f"it has {size:,} bytes, where its arrays need {expected:,} and a header")
+    try:
+        with safe_open(path, framework="numpy") as content:
+            _compare(path, {name: content.get_slice(name) for name in content.keys()}, layout)  # noqa: SIM118 (no dict)
+            return {name: content.get_tensor(name) for name in layout}
+    except SafetensorError as error:
+        raise FileFormatError(path, None, f"it is damaged or no safetensors file ({error})") from None
+
+
+def _compare(path: Path, declared: Mapping[str, Any], layout: Layout) -> None:
+    for name in sorted(layout.keys() | declared.keys()):
+        if name not in declared:
+            raise FileFormatError(path, None, f"the array {name!r} is missing")
+        if name not in layout:
+            raise FileFormatError(path, None, f"the array {name!r} should not be there")
+        dtype, shape = layout[name]
+        found = (declared[name].get_dtype(), tuple(declared[name].get_shape()))
+        if found != (_NAMES[dtype], shape):
+            raise FileFormatError(
+                path, None, f"the array {name!r} is {found[0]} {found[1]}; {_NAMES[dtype]} {shape} was expected"
+            )

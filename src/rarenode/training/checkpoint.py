@@ -1,0 +1,202 @@
+"""Checkpoints: one file from which a training goes on as if it had never stopped.
+
+The file holds the engine's state (parameters, Adam's moments, steps taken) as arrays, and in its header how far the
+training has come and what it is a checkpoint *of*: the fingerprints of rows, validation rows and hierarchy, the engine
+and the settings. A training that differs in any of these is not the same training, and is refused.
+
+One file, replaced atomically, so that arrays and header can never belong to different moments. A checkpoint that cannot
+be written costs nothing but itself: the one before stays, and training goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from rarenode.errors import FileFormatError, ResumeError, TrainingError
+from rarenode.training.arrays import Arrays, layout_of, read_arrays, read_note, write_arrays
+from rarenode.training.atomic import replacing
+from rarenode.training.history import EpochRecord
+from rarenode.training.settings import Settings, explain
+
+if sys.platform != "win32":
+    import fcntl
+
+FILE = "checkpoint.safetensors"
+
+
+@dataclass
+class Position:
+    """How far a training has come: all that later steps and records depend on besides the engine."""
+
+    epoch: int = 0
+    """Epochs that are over."""
+    batch: int = 0
+    """Batches of the next epoch that are over."""
+    loss: float = 0.0
+    """The sum of their losses."""
+    seconds: float = 0.0
+    """The time they took."""
+    history: list[EpochRecord] = field(default_factory=list)
+    best_ap: float | None = None
+    """The best validation AP so far, where early stopping looks at it."""
+    best_epoch: int = 0
+    """The epoch that had it, counted from 1."""
+
+
+class TrainingKey(BaseModel):
+    """What makes a training the same training."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    rows: str
+    valid: str | None
+    hierarchy: str
+    engine: str
+    settings: dict[str, Any]
+
+    def differences(self, other: TrainingKey) -> list[str]:
+        """What another training has different, in words, settings with their value here and there."""
+        found = [
+            words
+            for name, words in (
+                ("rows", "the training rows are not the same"),
+                ("valid", "the validation rows are not the same"),
+                ("hierarchy", "the hierarchy is not the same"),
+            )
+            if getattr(self, name) != getattr(other, name)
+        ]
+        ours, theirs = ({"engine": key.engine} | key.settings for key in (self, other))
+        return found + [
+            f"{name} was {ours.get(name)!r} and is now {theirs.get(name)!r}"
+            for name in sorted(ours.keys() | theirs.keys())
+            if ours.get(name) != theirs.get(name)
+        ]
+
+
+class _Header(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    format: Literal["rarenode checkpoint"]
+    version: Literal[1]
+    key: TrainingKey
+    position: Position
+
+
+class Checkpoints:
+    """The checkpoint of one training in one folder; without a folder there is none, and nothing is written."""
+
+    def __init__(self, folder: Path | None, key: TrainingKey, settings: Settings) -> None:
+        self.path = None if folder is None else folder / FILE
+        self.key = key
+        self.every_epochs = settings.checkpoint_epochs
+        self.every_minutes = settings.checkpoint_minutes
+        self._last_try = monotonic()
+        self._warned = False
+
+    def load(self, resume: bool, like: Arrays, also: Arrays) -> tuple[Position, Arrays] | None:
+        """Where to go on, or None where there is nothing to go on from.
+
+        Args:
+            resume: whether to go on; if not, a checkpoint in the folder is not to be overwritten.
+            like: an engine's state: the arrays to expect.
+            also: more arrays to expect once there is a best epoch.
+
+        Raises:
+            ResumeError: the checkpoint is of another training, or one is there and ``resume`` is not set.
+            FileFormatError: the file is damaged.
+        """
+        if self.path is None or not self.path.exists():
+            return None
+        header = self._header(self.path)
+        if not resume:
+            raise ResumeError(
+                f"{self.path} is the checkpoint of a training that was not finished. Set resume (--resume) to go on "
+                "with it, remove it, or choose another folder"
+            )
+        differences = header.key.differences(self.key)
+        if differences:
+            raise ResumeError(f"{self.path} is the checkpoint of another training: {'; '.join(differences)}")
+        expected = like if header.position.best_ap is None else like | also
+        return header.position, read_arrays(self.path, layout_of(expected))
+
+    def save_if_due(self, position: Position, arrays: Callable[[], Arrays]) -> None:
+        """Save after every so many epochs or minutes."""
+        after_epochs = self.every_epochs is not None and position.batch == 0 and position.epoch % self.every_epochs == 0
+        after_minutes = self.every_minutes is not None and monotonic() - self._last_try >= 60 * self.every_minutes
+        if self.path is not None and (after_epochs or after_minutes):
+            self.save(position, arrays())
+
+    def save(self, position: Position, arrays: Arrays) -> bool:
+        """Save; return whether that worked. A failure warns once, and leaves the last checkpoint as it is."""
+        if self.path is None:
+            return False
+        header = _Header(format="rarenode checkpoint", version=1, key=self.key, position=position)
+        try:
+            with replacing(self.path) as (part,):
+                write_arrays(part, arrays, header.model_dump_json())
+        except OSError as error:
+            if not self._warned:
+                kept = "the last one is kept" if self.path.exists() else "there is none yet"
+                warnings.warn(
+                    f"a checkpoint could not be saved ({error}); {kept}, and training goes on",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+            self._warned = True
+            return False
+        finally:
+            self._last_try = monotonic()
+        return True
+
+    def _header(self, path: Path) -> _Header:
+        try:
+            return _Header.model_validate_json(read_note(path))
+        except ValidationError as error:
+            raise FileFormatError(
+                path, None, f"it is no checkpoint of this rarenode: {explain(error, _Header)}"
+            ) from None
+
+
+def remove_checkpoint(folder: Path | str) -> None:
+    """Remove the checkpoint of a training whose model is saved."""
+    Path(folder, FILE).unlink(missing_ok=True)
+
+
+@contextmanager
+def sole_use(folder: Path | None) -> Iterator[None]:
+    """Make the folder if need be, and keep other trainings out of it; the lock dies with the process.
+
+    Raises:
+        TrainingError: the folder cannot be made, or another process trains into it.
+    """
+    if folder is None:
+        yield
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TrainingError(f"checkpoints cannot be kept in {folder}: {error}") from None
+    if sys.platform == "win32":
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise TrainingError(f"another process is training into {folder}") from None
+        except OSError:  # some network file systems cannot lock a folder; one process is fine without
+            pass
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,223 @@
+"""The folder of a model: parameters in ``model.safetensors``, everything else in ``model.json``, a card for people.
+
+A folder may come from anywhere, so reading it executes nothing and believes nothing. ``model.json`` has a bounded size
+and a schema. The sizes of all parameters follow from it and are compared with the real size of ``model.safetensors``
+before anything is allocated. Its sha256 is in ``model.json``, so the two cannot be of different models.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rarenode.data.preparation import Preparation
+from rarenode.errors import FileFormatError, HierarchyError, MissingFileError
+from rarenode.hierarchy import Hierarchy
+from rarenode.models import MlpEnsemble
+from rarenode.models.mlp import Parameters
+from rarenode.training.arrays import read_arrays, write_arrays
+from rarenode.training.atomic import replacing
+from rarenode.training.history import EpochRecord
+from rarenode.training.settings import Settings, explain
+
+PARAMETERS, RECORD, CARD = "model.safetensors", "model.json", "README.md"
+VERSION = 1
+MOST_RECORD_BYTES = 1 << 26
+
+Count = Annotated[int, Field(ge=0)]
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class _Head(BaseModel):
+    """What every version of the record has."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+    format: Literal["rarenode model"]
+    version: Annotated[int, Field(ge=1)]
+
+
+class HierarchyRecord(BaseModel):
+    """A hierarchy: names in column order, and edges as pairs of columns, the parent's first."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    nodes: tuple[str, ...]
+    edges: tuple[tuple[Count, Count], ...]
+
+
+class PreparationRecord(BaseModel):
+    """The statistics of a `Preparation`."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    fill: tuple[float, ...]
+    mean: tuple[float, ...]
+    deviation: tuple[Annotated[float, Field(gt=0)], ...]
+
+    def as_preparation(self) -> Preparation:
+        """As arrays."""
+        return Preparation(*(np.array(values, dtype=np.float64) for values in (self.fill, self.mean, self.deviation)))
+
+
+class ModelFile(BaseModel):
+    """The content of ``model.json``."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    format: Literal["rarenode model"] = "rarenode model"
+    version: Literal[1] = 1
+    source: str
+    settings: Settings
+    engine: str
+    features: Annotated[int, Field(ge=1)]
+    feature_names: tuple[str, ...] | None
+    hierarchy: HierarchyRecord
+    unscored: tuple[str, ...]
+    training_positives: tuple[Count, ...]
+    preparation: PreparationRecord | None
+    history: tuple[EpochRecord, ...]
+    versions: dict[str, str]
+    fingerprints: dict[str, Sha256]
+    """``parameters`` is that of ``model.safetensors``."""
+
+    @classmethod
+    def describe(
+        cls,
+        *,
+        features: int,
+        hierarchy: Hierarchy,
+        scored: NDArray[np.bool_],
+        settings: Settings,
+        engine: str,
+        history: tuple[EpochRecord, ...],
+        training_positives: NDArray[np.int64],
+        versions: Mapping[str, str],
+        fingerprints: Mapping[str, str],
+        preparation: Preparation | None,
+        feature_names: tuple[str, ...] | None,
+        source: str,
+    ) -> Self:
+        """The record of a model."""
+        edges = zip(hierarchy.edge_parents.tolist(), hierarchy.edge_children.tolist(), strict=True)
+        statistics = None
+        if preparation is not None:
+            statistics = PreparationRecord(
+                fill=tuple(preparation.fill.tolist()),
+                mean=tuple(preparation.mean.tolist()),
+                deviation=tuple(preparation.deviation.tolist()),
+            )
+        return cls(
+            source=source,
+            settings=settings,
+            engine=engine,
+            features=features,
+            feature_names=feature_names,
+            hierarchy=HierarchyRecord(nodes=hierarchy.nodes, edges=tuple(edges)),
+            unscored=tuple(node for node, counts in zip(hierarchy.nodes, scored.tolist(), strict=True) if not counts),
+            training_positives=tuple(training_positives.tolist()),
+            preparation=statistics,
+            history=history,
+            versions=dict(versions),
+            fingerprints=dict(fingerprints),
+        )
+
+    @property
+    def shape(self) -> MlpEnsemble:
+        """The shape of the model, which its parameters must have."""
+        return self.settings.shape(self.features, len(self.hierarchy.nodes))
+
+
+def write_model_folder(folder: Path, record: ModelFile, parameters: Parameters, card: str) -> None:
+    """Write a model. A full disk leaves an earlier model in the folder as it was.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with replacing(*(folder / name for name in (PARAMETERS, RECORD, CARD))) as (arrays_file, record_file, card_file):
+        write_arrays(arrays_file, dict(parameters))
+        fingerprints = record.fingerprints | {"parameters": _sha256(arrays_file)}
+        text = record.model_copy(update={"fingerprints": fingerprints}).model_dump_json(indent=1)
+        record_file.write_text(text, encoding="utf-8")
+        card_file.write_text(card, encoding="utf-8")
+
+
+def read_model_folder(folder: Path) -> tuple[ModelFile, Hierarchy, Parameters]:
+    """Read what `write_model_folder` wrote, and check all of it.
+
+    Raises:
+        MissingFileError: a file is not there.
+        FileFormatError: a file is damaged, or belongs to another model or a newer rarenode.
+    """
+    for name in (RECORD, PARAMETERS):
+        if not (folder / name).is_file():
+            raise MissingFileError(f"{folder} holds no whole model: {name} is not there")
+    record = _read_record(folder / RECORD)
+    hierarchy = _hierarchy(folder / RECORD, record)
+    _check_widths(folder / RECORD, record)
+    path = folder / PARAMETERS
+    layout = {name: (np.dtype(np.float32), size) for name, size in record.shape.parameter_shapes.items()}
+    parameters = read_arrays(path, layout)
+    if record.fingerprints.get("parameters") != _sha256(path):
+        raise FileFormatError(path, None, f"its sha256 is not the one in {RECORD}: it is damaged, or another model's")
+    return record, hierarchy, parameters
+
+
+def _read_record(path: Path) -> ModelFile:
+    with path.open("rb") as content:
+        text = content.read(MOST_RECORD_BYTES + 1)
+    if len(text) > MOST_RECORD_BYTES:
+        raise FileFormatError(path, None, f"it has more than {MOST_RECORD_BYTES:,} bytes, which no model needs")
+    try:
+        head = _Head.model_validate_json(text)
+    except ValidationError as error:
+        raise FileFormatError(path, None, f"it does not describe a rarenode model: {explain(error, _Head)}") from None
+    if head.version > VERSION:
+        raise FileFormatError(
+            path, None, f"a newer rarenode wrote it (format {head.version}; this one reads up to {VERSION})"
+        )
+    try:
+        return ModelFile.model_validate_json(text)
+    except ValidationError as error:
+        raise FileFormatError(path, None, explain(error, ModelFile)) from None
+
+
+def _hierarchy(path: Path, record: ModelFile) -> Hierarchy:
+    names = record.hierarchy.nodes
+    if any(column >= len(names) for edge in record.hierarchy.edges for column in edge):
+        raise FileFormatError(path, None, f"an edge leads to a column that none of the {len(names)} nodes has")
+    try:
+        hierarchy = Hierarchy.from_edges(((names[p], names[c]) for p, c in record.hierarchy.edges), names)
+    except HierarchyError as error:
+        raise FileFormatError(path, None, f"its hierarchy is none: {error}") from None
+    if hierarchy.nodes != names or record.fingerprints.get("hierarchy") != hierarchy.fingerprint:
+        raise FileFormatError(path, None, "its hierarchy is not the one that the model was trained with")
+    unknown = next((node for node in record.unscored if node not in hierarchy), None)
+    if unknown is not None:
+        raise FileFormatError(path, None, f"the unscored node {unknown!r} is not in its hierarchy")
+    return hierarchy
+
+
+def _check_widths(path: Path, record: ModelFile) -> None:
+    widths: dict[str, tuple[Any, int]] = {
+        "feature_names": (record.feature_names, record.features),
+        "training_positives": (record.training_positives, len(record.hierarchy.nodes)),
+    }
+    if record.preparation is not None:
+        for part in ("fill", "mean", "deviation"):
+            widths[f"preparation.{part}"] = (getattr(record.preparation, part), record.features)
+    for name, (values, width) in widths.items():
+        if values is not None and len(values) != width:
+            raise FileFormatError(path, None, f"{name} has {len(values)} values; {width} were expected")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

@@ -1,0 +1,178 @@
+"""`TrainedModel`: what training leaves behind, enough to predict, to explain itself, and to be saved."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numba
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import rarenode
+from rarenode.data.preparation import Preparation
+from rarenode.errors import DataError
+from rarenode.hierarchy import Hierarchy
+from rarenode.models import MlpEnsemble
+from rarenode.models.mlp import Parameters
+from rarenode.models.network import MlpNetwork
+from rarenode.objective import constrain, uncertainty
+from rarenode.training.history import EpochRecord
+from rarenode.training.inference import Floats, Logits, blocks, mean_probs, sigmoid
+from rarenode.training.model_card import write_card
+from rarenode.training.model_folder import ModelFile, read_model_folder, write_model_folder
+from rarenode.training.rows import check_features
+from rarenode.training.settings import Settings
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    """A model that has been trained.
+
+    Features are raw where ``preparation`` is known, and prepared by the caller where it is None. At inference there is
+    no dropout, and an ensemble of kind ``dropout`` is a single model.
+    """
+
+    shape: MlpEnsemble
+    parameters: Parameters
+    hierarchy: Hierarchy
+    scored: NDArray[np.bool_]
+    """(nodes,): which nodes counted in the loss. All are predicted."""
+    settings: Settings
+    engine: str
+    """The engine that computed the training."""
+    history: tuple[EpochRecord, ...]
+    training_positives: NDArray[np.int64]
+    """(nodes,): how many training rows carry each node."""
+    versions: Mapping[str, str]
+    fingerprints: Mapping[str, str]
+    """sha256 of training rows, hierarchy and settings."""
+    preparation: Preparation | None = None
+    feature_names: tuple[str, ...] | None = None
+    source: str = ""
+    """Where the rows came from, in free text."""
+
+    def with_source(
+        self,
+        source: str,
+        preparation: Preparation | None = None,
+        feature_names: tuple[str, ...] | None = None,
+    ) -> Self:
+        """The same model, which now knows where its rows came from and how raw features are prepared."""
+        for what, width in (
+            ("preparation", None if preparation is None else len(preparation.fill)),
+            ("feature_names", None if feature_names is None else len(feature_names)),
+        ):
+            if width not in (None, self.shape.features):
+                raise DataError(f"{what} is for {width} features; the model has {self.shape.features}")
+        return replace(self, source=source, preparation=preparation, feature_names=feature_names)
+
+    # --- prediction ----------------------------------------------------------------------------------------------
+
+    def member_probs(self, X: Any) -> Floats:
+        """Each member's constrained probabilities, (members, rows, nodes); one member where ensemble is ``dropout``."""
+        features, logits = self._prepared(X), self._logits()
+        result = np.empty((self.shape.models, len(features), self.shape.nodes), dtype=np.float32)
+        for rows in blocks(len(features), self.shape):
+            result[:, rows] = constrain(sigmoid(logits(features[rows])), self.hierarchy)
+        return result
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Coherent probabilities (rows, nodes): each member constrained, then averaged."""
+        return mean_probs(self._logits(), self._prepared(X), self.shape, self.hierarchy)
+
+    def uncertainty(self, X: Any, kind: str = "gmu") -> Floats:
+        """How unsure the members are of each node, (rows, nodes), from their unconstrained probabilities.
+
+        Kinds are those of `rarenode.uncertainty`. A single model, which an ensemble of kind ``dropout`` is at
+        inference, cannot disagree with itself: its ``epistemic_kl`` and ``epistemic_js`` are 0, its ``gmu`` is its
+        ``bbma``, and its ``predictive`` is its ``aleatoric``. These say how close its probability is to one half.
+        """
+        features, logits = self._prepared(X), self._logits()
+        uncertainty(np.zeros((1, 1), dtype=np.float32), kind)  # an unknown kind is refused even if there are no rows
+        result = np.empty((len(features), self.shape.nodes), dtype=np.float32)
+        for rows in blocks(len(features), self.shape):
+            result[rows] = uncertainty(sigmoid(logits(features[rows])), kind)
+        return result
+
+    def _prepared(self, X: Any) -> Floats:
+        if self.preparation is not None:
+            return self.preparation.apply(X)
+        features = np.asarray(X, dtype=np.float32)
+        check_features(features, self.shape.features)
+        return features
+
+    def _logits(self) -> Logits:
+        network = MlpNetwork(self.shape, self.parameters).eval()
+
+        @torch.no_grad()
+        def logits(X: Floats) -> Floats:
+            return np.asarray(network(torch.tensor(X)).numpy())
+
+        return logits
+
+    # --- files ---------------------------------------------------------------------------------------------------
+
+    def save(self, folder: Path | str) -> None:
+        """Write the model into a folder: ``model.safetensors``, ``model.json``, and ``README.md`` for people.
+
+        Other files in the folder are left alone; an earlier model in it is replaced.
+
+        Raises:
+            OSError: it could not be written.
+        """
+        record = ModelFile.describe(
+            features=self.shape.features,
+            hierarchy=self.hierarchy,
+            scored=self.scored,
+            settings=self.settings,
+            engine=self.engine,
+            history=self.history,
+            training_positives=self.training_positives,
+            versions=self.versions,
+            fingerprints=self.fingerprints,
+            preparation=self.preparation,
+            feature_names=self.feature_names,
+            source=self.source,
+        )
+        write_model_folder(Path(folder), record, self.parameters, write_card(record))
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Self:
+        """Read what `save` wrote. Nothing in the folder is executed, and nothing read beyond what it must have.
+
+        Raises:
+            MissingFileError: a file of the model is not there.
+            FileFormatError: a file is damaged, or belongs to another model or a newer rarenode.
+        """
+        record, hierarchy, parameters = read_model_folder(Path(folder))
+        return cls(
+            shape=record.shape,
+            parameters=parameters,
+            hierarchy=hierarchy,
+            scored=~hierarchy.encode([record.unscored])[0],
+            settings=record.settings,
+            engine=record.engine,
+            history=record.history,
+            training_positives=np.array(record.training_positives, dtype=np.int64),
+            versions=record.versions,
+            fingerprints=record.fingerprints,
+            preparation=None if record.preparation is None else record.preparation.as_preparation(),
+            feature_names=record.feature_names,
+            source=record.source,
+        )
+
+
+def current_versions() -> dict[str, str]:
+    """What computes here."""
+    return {
+        "rarenode": rarenode.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "torch": str(torch.__version__),
+        "numba": numba.__version__,
+    }

@@ -1,0 +1,365 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+import polars
+import pytest
+from numpy.typing import NDArray
+from typer.testing import CliRunner, Result
+
+import rarenode
+import rarenode.cli.demo
+import rarenode.data.catalogue
+import rarenode.training
+from rarenode.cli import app, predicting, run_folder, sources
+from rarenode.cli.sources import load_training_data, published_preparation
+from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, Hyperparameters, SplitName
+from rarenode.data.dataset import load_dataset
+from rarenode.data.preparation import known_means
+from rarenode.errors import (
+    ArgumentError,
+    DataError,
+    FileFormatError,
+    Interrupted,
+    MissingFileError,
+    RarenodeError,
+    ResumeError,
+    UnknownDatasetError,
+)
+from rarenode.training import TrainedModel
+
+CLASSES = "1,1/1,1/2,2,2/1"
+LABELS = ("1/1", "1/2", "2/1", "1/1@2")
+SMALL = ("--engine", "torch", "--quiet")
+
+
+def write_arff(
+    path: Path, rows: int = 24, features: Sequence[str] = ("a", "b", "c"), classes: str = CLASSES, seed: int = 0
+) -> Path:
+    """Rows whose features tell their labels; some values are missing."""
+    rng = np.random.default_rng(seed)
+    lines = ["@RELATION small", *(f"@ATTRIBUTE {name} numeric" for name in features)]
+    lines += [f"@ATTRIBUTE class hierarchical {classes}", "@DATA"]
+    for row in range(rows):
+        values = rng.normal(size=len(features)) + (row % len(LABELS))
+        shown = ["?" if rng.random() < 0.1 else f"{value:.4f}" for value in values]
+        lines.append(",".join([*shown, LABELS[row % len(LABELS)]]))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def succeed(*arguments: str | Path) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output + repr(result.exception)
+    return result.stdout
+
+
+def fail(error: type[RarenodeError], *arguments: str | Path) -> str:
+    result = run(*arguments)
+    assert isinstance(result.exception, error), repr(result.exception)
+    return str(result.exception)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text("hidden = 8\nepochs = 2\nbatch_size = 8\ndropout = 0.0\nlearning_rate = 0.01\n")
+    return path
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write_arff(tmp_path / "small.arff")
+
+
+@pytest.fixture
+def trained(data: Path, settings: Path, tmp_path: Path) -> Path:
+    succeed("fit", data, "--out", tmp_path / "run", "--settings", settings, *SMALL)
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def catalogued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CatalogueEntry:
+    """The catalogue has one dataset, named tiny, whose files are in tmp_path."""
+    rows: dict[SplitName, int] = {"train": 24, "valid": 12, "test": 16}
+    files = []
+    for seed, (split, count) in enumerate(rows.items()):
+        path = write_arff(tmp_path / f"tiny.{split}.arff", count, seed=seed)
+        files.append(CatalogueFile(split, PurePosixPath(path.name), count))
+    entry = CatalogueEntry(
+        name="tiny", title="", about="", kind="tree", source="https://example.org/", files=tuple(files), features=3,
+        nodes=6, edges=5, unscored=("root",), citations=(), licence="",
+        hyperparameters=Hyperparameters(
+            hidden=8, learning_rate=0.01, epochs=3, layers=2, dropout=0.1, batch_size=8, weight_decay=0.0
+        ),
+    )  # fmt: skip
+    for module in (rarenode.data.catalogue, sources, run_folder, predicting):
+        monkeypatch.setattr(module, "catalogue", lambda: {entry.name: entry})
+    monkeypatch.setenv("RARENODE_DATA", str(tmp_path))
+    return entry
+
+
+class TestFit:
+    def test_the_run_folder(self, trained: Path, data: Path) -> None:
+        assert {path.name for path in trained.iterdir()} == {
+            "model.safetensors", "model.json", "README.md", "settings.toml",
+        }  # fmt: skip
+        model = TrainedModel.load(trained)
+        assert model.source == str(data)
+        assert model.feature_names == ("a", "b", "c")
+        assert model.preparation is not None
+        assert [node for node, counts in zip(model.hierarchy.nodes, model.scored, strict=True) if not counts] == [
+            "root"
+        ]
+        ran = tomllib.loads((trained / "settings.toml").read_text())
+        assert ran["hidden"] == 8
+        assert ran["engine"] == "torch"
+
+    def test_options_go_before_the_file(self, data: Path, settings: Path, tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        options = ("--members", "2", "--weighting", "none", "--focus", "gmu", "--u0", "0.5", "--k", "2", "--w0", "0.3")
+        more = ("--ensemble", "dropout", "--epochs", "1", "--seed", "7")
+        succeed("fit", data, "--out", out, "--settings", settings, *options, *more, *SMALL)
+        ran = TrainedModel.load(out).settings.to_dict()
+        assert ran | {
+            "members": 2, "weighting": "none", "focus": "gmu", "u0": 0.5, "k": 2.0, "w0": 0.3, "ensemble": "dropout",
+            "epochs": 1, "seed": 7, "hidden": 8,
+        } == ran  # fmt: skip
+
+    def test_what_ran_can_run_again(self, trained: Path, data: Path, tmp_path: Path) -> None:
+        succeed("fit", data, "--out", tmp_path / "again", "--settings", trained / "settings.toml", "--quiet")
+        first, again = TrainedModel.load(trained), TrainedModel.load(tmp_path / "again")
+        assert first.settings == again.settings
+        assert all(np.array_equal(first.parameters[name], again.parameters[name]) for name in first.parameters)
+
+    def test_it_says_what_it_did(self, data: Path, settings: Path, tmp_path: Path) -> None:
+        result = run("fit", data, "--out", tmp_path / "run", "--settings", settings, "--engine", "torch")
+        assert "2 epochs with the torch engine" in result.stdout
+        assert "epoch 2/2: loss" in result.stderr
+        assert "evaluate" not in result.stdout
+
+    def test_quiet(self, data: Path, settings: Path, tmp_path: Path) -> None:
+        assert run("fit", data, "--out", tmp_path / "run", "--settings", settings, *SMALL).output == ""
+
+    def test_no_run_is_written_over(self, trained: Path, data: Path) -> None:
+        assert "choose another folder" in fail(ResumeError, "fit", data, "--out", trained, *SMALL)
+
+    def test_a_finished_run_needs_no_resuming(self, trained: Path, data: Path) -> None:
+        before = (trained / "model.json").stat().st_mtime_ns
+        assert "finished model already" in succeed("fit", data, "--out", trained, "--resume")
+        assert (trained / "model.json").stat().st_mtime_ns == before
+        told = fail(ResumeError, "fit", data, "--out", trained, "--resume", "--epochs", "9", *SMALL)
+        assert "epochs was 2 and is now 9" in told
+        write_arff(data, seed=9)
+        assert "rows are not the same" in fail(ResumeError, "fit", data, "--out", trained, "--resume", *SMALL)
+
+    def test_a_stopped_run_goes_on_with_its_own_settings(
+        self, trained: Path, data: Path, settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        out = tmp_path / "stopped"
+
+        class Stopping(rarenode.training.Silent):
+            def batch(self, epoch: int, batch: int, loss: float) -> None:
+                if (epoch, batch) == (2, 1):
+                    raise KeyboardInterrupt
+
+        monkeypatch.setattr(rarenode.training, "choose_progress", lambda _quiet: Stopping())
+        command = ("fit", data, "--out", out)
+        told = fail(Interrupted, *command, "--settings", settings, *SMALL)
+        assert "--resume" in told
+        monkeypatch.undo()
+
+        assert "--resume" in fail(ResumeError, *command, "--settings", settings, *SMALL)
+        assert "seed was 0 and is now 1" in fail(ResumeError, *command, "--resume", "--seed", "1", "--quiet")
+        succeed(*command, "--resume", "--quiet")
+        assert not (out / "checkpoint.safetensors").exists()
+        there, whole = TrainedModel.load(out), TrainedModel.load(trained)
+        assert all(np.array_equal(there.parameters[name], whole.parameters[name]) for name in whole.parameters)
+
+    def test_what_is_not_there(self, tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        assert "no dataset" in fail(MissingFileError, "fit", tmp_path / "no.arff", "--out", out)
+        assert "cellcycle_FUN" in fail(UnknownDatasetError, "fit", "celcycle_FUN", "--out", out)
+        assert not out.exists()
+
+    def test_settings_that_mean_nothing(self, data: Path, settings: Path, tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        assert "epochs" in fail(ArgumentError, "fit", data, "--out", out, "--epochs", "0")
+        settings.write_text("hiden = 8\n")
+        assert "did you mean 'hidden'" in fail(FileFormatError, "fit", data, "--out", out, "--settings", settings)
+        settings.write_text("early_stopping = 3\n")
+        assert "validation rows" in fail(ArgumentError, "fit", data, "--out", out, "--settings", settings)
+        assert run("fit", data, "--out", out, "--weighting", "some").exit_code == 2
+
+    def test_a_folder_that_cannot_be(self, data: Path, settings: Path) -> None:
+        told = fail(ArgumentError, "fit", data, "--out", data / "run", "--settings", settings)
+        assert "cannot be kept" in told
+
+
+class TestCatalogue:
+    def test_it_is_trained_on_as_in_the_paper(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        succeed("fit", "tiny", "--out", out, *SMALL)
+        model = TrainedModel.load(out)
+        assert model.source == "tiny"
+        assert (model.settings.epochs, model.settings.layers, model.settings.dropout) == (3, 2, 0.1)
+        assert model.training_positives[0] == 36
+        assert model.scored.tolist() == [False, True, True, True, True, True]
+
+    def test_weights_come_from_training_rows_alone(self, catalogued: CatalogueEntry) -> None:
+        rows = load_training_data("tiny", None, keep_validation=False).rows
+        assert len(rows) == 36
+        assert rows.weight_Y is not None
+        assert len(rows.weight_Y) == 24
+
+    def test_validation_rows_are_kept_for_early_stopping(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:
+        settings = tmp_path / "stop.toml"
+        settings.write_text("early_stopping = 1\n")
+        succeed("fit", "tiny", "--out", tmp_path / "run", "--settings", settings, *SMALL)
+        model = TrainedModel.load(tmp_path / "run")
+        assert model.training_positives[0] == 24
+        assert model.history[0].valid is not None
+
+    def test_preparation_of_new_rows_is_that_of_the_published_one(
+        self, catalogued: CatalogueEntry, tmp_path: Path
+    ) -> None:
+        raw = rarenode.read_arff(tmp_path / "tiny.test.arff").X
+        filled = np.where(np.isnan(raw), known_means(raw), raw)
+        prepared = published_preparation("tiny", None).apply(filled)
+        assert np.array_equal(prepared, load_dataset("tiny").test.X)
+
+    def test_evaluate_knows_the_data(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        succeed("fit", "tiny", "--out", out, *SMALL)
+        told = json.loads(succeed("evaluate", out, "--json"))
+        data, model = load_dataset("tiny"), TrainedModel.load(out)
+        probs = replace(model, preparation=None).predict_proba(data.test.X)
+        expected = rarenode.summary(data.test.Y, probs, scored=data.scored)
+        assert told["rows"] == 16
+        assert {name: told[name] for name in ("f1", "precision", "recall", "bin_ap", "ap", "nodes_found")} == {
+            name: getattr(expected, name) for name in ("f1", "precision", "recall", "bin_ap", "ap", "nodes_found")
+        }
+        assert json.loads(succeed("evaluate", out, "--json", "--split", "valid"))["rows"] == 12
+        assert json.loads(succeed("evaluate", out, tmp_path / "tiny.test.arff", "--json"))["rows"] == 16
+
+    def test_predict(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        succeed("fit", "tiny", "--out", out, *SMALL)
+        succeed("predict", out, "tiny", "--split", "train", "--out", tmp_path / "p.parquet")
+        assert len(polars.read_parquet(tmp_path / "p.parquet")) == 24 * 6
+
+
+class TestEvaluate:
+    def test_tables_in_percent(self, trained: Path, data: Path) -> None:
+        told = succeed("evaluate", trained, data)
+        for group in ("all", "5-19 training rows", "depth 1", "depth 2"):
+            assert group in told
+        assert "\n 0 training rows" not in told
+        assert "24 rows; percent" in told
+
+    def test_json_has_fractions(self, trained: Path, data: Path) -> None:
+        told = json.loads(succeed("evaluate", trained, data, "--json"))
+        assert all(0 <= told[name] <= 1 for name in ("f1", "precision", "recall", "bin_ap", "ap"))
+        assert told["nodes"] == 5
+        assert sum(group["nodes"] for group in told["by_depth"].values()) == 5
+        assert sum(group["nodes"] for group in told["by_training_rows"].values()) == 5
+
+    def test_a_file_has_no_test_rows_of_its_own(self, trained: Path, data: Path) -> None:
+        assert "name the DATA" in fail(ArgumentError, "evaluate", trained)
+        assert "no split 'test'" in fail(ArgumentError, "evaluate", trained, data, "--split", "test")
+
+    @pytest.mark.parametrize(
+        ("changes", "told"),
+        [
+            (
+                {"features": ("a", "b", "d")},
+                ("features that the model has not: 'd'", "lacks features of the model: 'c'"),
+            ),
+            ({"features": ("b", "a", "c")}, ("another order; number 1 is 'b' and the model's is 'a'",)),
+            ({"classes": f"{CLASSES},3,4,5,6"}, ("nodes that the model has not: '3', '4', '5' and 1 more",)),
+        ],
+    )
+    def test_data_that_do_not_fit(
+        self, trained: Path, tmp_path: Path, changes: dict[str, Any], told: tuple[str, ...]
+    ) -> None:
+        other = write_arff(tmp_path / "other.arff", **changes)
+        for command in (("evaluate", trained, other), ("predict", trained, other, "--out", tmp_path / "p.csv")):
+            message = fail(DataError, *command)
+            assert all(part in message for part in told)
+
+    def test_what_is_no_run(self, tmp_path: Path, data: Path) -> None:
+        assert "model.json" in fail(MissingFileError, "evaluate", tmp_path, data)
+
+
+class TestPredict:
+    def expected(self, trained: Path, data: Path) -> tuple[NDArray[np.float32], NDArray[np.float32], TrainedModel]:
+        model, X = TrainedModel.load(trained), rarenode.read_arff(data).X
+        return model.predict_proba(X), model.uncertainty(X, "gmu"), model
+
+    @pytest.mark.parametrize("name", ["p.parquet", "p.csv"])
+    def test_one_line_for_each_row_and_node(self, trained: Path, data: Path, tmp_path: Path, name: str) -> None:
+        told = succeed("predict", trained, data, "--out", tmp_path / name)
+        assert "24 rows x 6 nodes = 144 lines" in told
+        read = polars.read_csv if name.endswith("csv") else polars.read_parquet
+        table = read(tmp_path / name)
+        probs, unsure, model = self.expected(trained, data)
+        assert table.columns == ["row", "node", "probability", "uncertainty"]
+        assert table["row"].to_list() == np.repeat(np.arange(24), 6).tolist()
+        assert table["node"].cast(polars.String).to_list() == list(model.hierarchy.nodes) * 24
+        assert np.allclose(table["probability"].to_numpy().reshape(probs.shape), probs, rtol=1e-6)
+        assert np.allclose(table["uncertainty"].to_numpy().reshape(probs.shape), unsure, rtol=1e-6)
+        assert [path.name for path in tmp_path.glob(f"*{name}*")] == [name]
+
+    def test_rows_need_no_labels(self, trained: Path, tmp_path: Path) -> None:
+        path = tmp_path / "new.arff"
+        attributes = "".join(f"@ATTRIBUTE {name} numeric\n" for name in "abc")
+        path.write_text(f"@RELATION new\n{attributes}@ATTRIBUTE class hierarchical {CLASSES}\n@DATA\n1,?,2,?\n")
+        assert "1 rows" in succeed("predict", trained, path, "--out", tmp_path / "p.csv", "--uncertainty", "predictive")
+
+    def test_files_that_cannot_be_written(self, trained: Path, data: Path, tmp_path: Path) -> None:
+        assert ".parquet or .csv" in fail(ArgumentError, "predict", trained, data, "--out", tmp_path / "p.xlsx")
+        told = fail(ArgumentError, "predict", trained, data, "--out", tmp_path / "no" / "p.csv")
+        assert "cannot be written" in told
+
+
+class TestDemo:
+    def test_a_table_by_rarity_and_depth(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        small = {"hidden": 8, "epochs": 1, "batch_size": 250, "engine": "torch"}
+        monkeypatch.setattr(rarenode.cli.demo, "DATA", {"rows": 800, "nodes": 60})
+        monkeypatch.setattr(rarenode.cli.demo, "TRAINING", rarenode.cli.demo.TRAINING | small)
+        told = succeed("demo", "--quiet")
+        for words in ("plain", "weights", "GMU", "100+ training rows", "depth 4"):
+            assert words in told
+
+
+@pytest.mark.parametrize("command", ["fit", "evaluate", "predict", "demo"])
+def test_help_teaches_by_examples(command: str) -> None:
+    told = succeed(command, "--help")
+    assert "Examples:\n" in told
+    assert f"  rarenode {command}" in told
+
+
+def test_help_needs_no_torch() -> None:
+    code = """if True:
+        import sys
+        from rarenode.cli import main
+        sys.argv[1:] = ["fit", "--help"]
+        try:
+            main()
+        finally:
+            assert "torch" not in sys.modules
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars
+import pytest
+
+import rarenode
+from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError, UnknownLabelError
+from rarenode.estimator import RareNodeClassifier
+from rarenode.training import Settings, TrainingRows, train
+
+DATA = rarenode.make_hierarchical(rows=240, nodes=12, depth=3, features=6, noise=0.3)
+TREE = DATA.hierarchy
+X, Y = DATA.train.X.astype(np.float64), DATA.train.Y
+SMALL: dict[str, Any] = {
+    "hidden": 16, "epochs": 4, "batch_size": 8, "dropout": 0.1, "random_state": 0, "engine": "torch",
+}  # fmt: skip
+
+
+def classifier(**changes: Any) -> RareNodeClassifier:
+    return RareNodeClassifier(**({"hierarchy": TREE} | SMALL | changes))
+
+
+class TestFit:
+    def test_what_is_known_afterwards(self) -> None:
+        fitted = classifier().fit(X, Y)
+        assert fitted.hierarchy_ is TREE
+        assert fitted.classes_.tolist() == list(TREE.nodes)
+        assert (fitted.n_features_in_, fitted.engine_) == (6, "torch")
+        assert fitted.model_.settings.epochs == 4
+        assert not hasattr(fitted, "feature_names_in_")
+
+    def test_forms_of_labels_do_not_matter(self) -> None:
+        names = list(TREE.nodes)
+        forms = [
+            Y,
+            Y.astype(int).tolist(),
+            TREE.decode(Y),
+            polars.DataFrame(Y[:, ::-1], schema=names[::-1], orient="row"),
+        ]
+        probs = [classifier().fit(X, form).predict_proba(X) for form in forms]
+        assert all(np.array_equal(probs[0], other) for other in probs[1:])
+
+    def test_ancestors_are_added(self) -> None:
+        deepest = Y.copy()
+        deepest[:, TREE.edge_parents] = False
+        fitted, same = (classifier().fit(X, labels) for labels in (deepest, TREE.close(deepest)))
+        assert np.array_equal(fitted.predict_proba(X), same.predict_proba(X))
+
+    def test_the_training_is_the_one_of_the_training_layer(self) -> None:
+        preparation = rarenode.Preparation.fit(X)
+        rows = TrainingRows(preparation.apply(X), Y, TREE, np.ones(len(TREE), dtype=np.bool_))
+        settings = {name: value for name, value in SMALL.items() if name != "random_state"}
+        model = train(rows, Settings(**settings, learning_rate=1e-3, seed=0))
+        assert np.array_equal(
+            classifier().fit(X, Y).predict_proba(X), model.with_source("", preparation).predict_proba(X)
+        )
+
+    def test_random_state(self) -> None:
+        def probs(random_state: Any) -> Any:
+            return classifier(random_state=random_state).fit(X, Y).predict_proba(X)
+
+        assert np.array_equal(probs(3), probs(np.int64(3)))
+        assert not np.array_equal(probs(3), probs(4))
+        assert np.array_equal(probs(np.random.RandomState(5)), probs(np.random.RandomState(5)))
+        np.random.seed(6)  # noqa: NPY002 (what None means to scikit-learn)
+        first = probs(None)
+        assert not np.array_equal(first, probs(None))
+
+    def test_missing_values_are_filled_unless_told_otherwise(self) -> None:
+        gaps = X.copy()
+        gaps[::7, 2] = np.nan
+        assert np.isfinite(classifier().fit(gaps, Y).predict_proba(gaps)).all()
+        with pytest.raises(ValueError, match="NaN"):
+            classifier(prepare=False).fit(gaps, Y)
+
+    def test_prepared_features_are_used_as_they_are(self) -> None:
+        fitted = classifier(prepare=False).fit(X, Y)
+        assert fitted.model_.preparation is None
+        with pytest.raises(DataError, match="too large"):
+            classifier(prepare=False).fit(X * 1e40, Y)
+
+    def test_names_of_features_are_remembered(self) -> None:
+        frame = polars.DataFrame(X, schema=list(DATA.feature_names), orient="row")
+        fitted = classifier().fit(frame, Y)
+        assert fitted.feature_names_in_.tolist() == list(DATA.feature_names)
+        assert fitted.model_.feature_names == DATA.feature_names
+        assert np.array_equal(fitted.predict(frame), classifier().fit(X, Y).predict(X))
+        with pytest.raises(ValueError, match="feature names"):
+            fitted.predict(frame.rename({"x0": "other"}))
+
+    def test_progress_is_shown_if_asked_for(self, capsys: pytest.CaptureFixture[str]) -> None:
+        classifier().fit(X, Y)
+        assert capsys.readouterr() == ("", "")
+        classifier(verbose=True).fit(X, Y)
+        assert "4 epochs" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("changes", "told"),
+        [
+            ({"hidden": 0}, "hidden"),
+            ({"weighting": "some"}, "weighting"),
+            ({"focus": "doubt"}, "focus"),
+            ({"engine": "steam"}, "engine"),
+            ({"hierarchy": [("a", "b")]}, "hierarchy must be a Hierarchy"),
+        ],
+    )
+    def test_parameters_that_mean_nothing(self, changes: dict[str, Any], told: str) -> None:
+        with pytest.raises(ArgumentError, match=told):
+            classifier(**changes).fit(X, Y)
+
+    def test_rows_that_do_not_match(self) -> None:
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            classifier().fit(X[:-1], Y)
+        with pytest.raises(UnknownLabelError, match="row 0"):
+            classifier().fit(X[:1], [{"nothing"}])
+
+
+class TestPredict:
+    @pytest.mark.parametrize("changes", [{}, {"members": 3, "focus": "gmu"}, {"members": 3, "ensemble": "dropout"}])
+    def test_a_parent_is_at_least_as_probable(self, changes: dict[str, Any]) -> None:
+        fitted = classifier(**changes).fit(X, Y)
+        probs = fitted.predict_proba(X)
+        assert (probs[:, TREE.edge_parents] >= probs[:, TREE.edge_children]).all()
+        assert TREE.is_closed(fitted.predict(X))
+        assert fitted.uncertainty(X, "bbma").shape == probs.shape
+
+    def test_threshold(self) -> None:
+        fitted = classifier().fit(X, Y)
+        probs = fitted.predict_proba(X)
+        assert np.array_equal(fitted.predict(X), probs >= 0.5)
+        assert np.array_equal(fitted.set_params(threshold=0.2).predict(X), probs >= 0.2)
+
+    def test_score_is_the_mean_f1_of_nodes(self) -> None:
+        fitted = classifier(threshold=0.3).fit(X, Y)
+        expected = rarenode.summary(DATA.test.Y, fitted.predict_proba(DATA.test.X), 0.3).f1
+        assert fitted.score(DATA.test.X, DATA.test.Y) == expected > 0
+        assert fitted.score(DATA.test.X, TREE.decode(DATA.test.Y)) == expected
+
+    def test_it_learns(self) -> None:
+        fitted = classifier(epochs=10, hidden=32, learning_rate=1e-2).fit(X, Y)
+        assert rarenode.summary(DATA.test.Y, fitted.predict_proba(DATA.test.X)).ap > 0.8
+
+
+class TestOneClass:
+    LABELS = np.array([2, 10, 33])[np.argmax(X[:, :3], axis=1)]
+
+    def test_it_is_an_ordinary_classifier(self) -> None:
+        fitted = classifier(hierarchy=None, epochs=40, dropout=0.0).fit(X, self.LABELS)
+        probs = fitted.predict_proba(X)
+        assert fitted.classes_.tolist() == [2, 10, 33]
+        assert np.allclose(probs.sum(axis=1), 1)
+        assert np.array_equal(fitted.predict(X), fitted.classes_[probs.argmax(axis=1)])
+        assert fitted.score(X, self.LABELS) == np.mean(fitted.predict(X) == self.LABELS) > 0.8
+
+    def test_columns_of_uncertainty_are_the_classes(self) -> None:
+        fitted = classifier(hierarchy=None, epochs=1).fit(X, self.LABELS)
+        nodes = fitted.hierarchy_.nodes
+        assert nodes == ("10", "2", "33")
+        assert np.array_equal(fitted.uncertainty(X), fitted.model_.uncertainty(X)[:, [1, 0, 2]])
+
+
+class TestFolder:
+    def test_it_comes_back_as_it_was(self, tmp_path: Path) -> None:
+        frame = polars.DataFrame(X, schema=list(DATA.feature_names), orient="row")
+        fitted = classifier(members=2, threshold=0.3, focus="gmu", prepare=True).fit(frame, Y)
+        fitted.save(tmp_path / "model")
+        loaded = RareNodeClassifier.load(tmp_path / "model")
+        assert loaded.get_params() == fitted.get_params()
+        assert loaded.classes_.tolist() == fitted.classes_.tolist()
+        assert (loaded.n_features_in_, loaded.engine_) == (6, "torch")
+        for method in ("predict_proba", "predict", "uncertainty"):
+            assert np.array_equal(getattr(loaded, method)(frame), getattr(fitted, method)(frame))
+
+    @pytest.mark.parametrize("classes", [[2, 10, 33], ["b", "a", "c"], [0.0, 1.0, 3.0], [False, True, True]])
+    def test_classes_keep_their_type(self, tmp_path: Path, classes: list[Any]) -> None:
+        labels = np.array(classes)[np.argmax(X[:, :3], axis=1)]
+        fitted = classifier(hierarchy=None, epochs=1).fit(X, labels)
+        fitted.save(tmp_path)
+        loaded = RareNodeClassifier.load(tmp_path)
+        assert loaded.get_params() == fitted.get_params()
+        assert loaded.classes_.dtype == fitted.classes_.dtype
+        assert np.array_equal(loaded.predict(X), fitted.predict(X))
+
+    def test_a_model_without_the_file_has_the_usual_threshold(self, tmp_path: Path) -> None:
+        fitted = classifier().fit(X, Y)
+        fitted.model_.save(tmp_path)
+        assert np.array_equal(RareNodeClassifier.load(tmp_path).predict(X), fitted.predict(X))
+
+    @pytest.mark.parametrize(
+        ("content", "told"),
+        [
+            ("{", "JSON"),
+            (json.dumps({"threshold": "high"}), "threshold"),
+            (json.dumps({"classes": [1, 2]}), "not those of the model"),
+            (" " * (1 << 24) + "{}", "more than"),
+        ],
+        ids=["broken", "wrong", "foreign", "large"],
+    )
+    def test_damaged_files(self, tmp_path: Path, content: str, told: str) -> None:
+        classifier(epochs=1).fit(X, Y).save(tmp_path)
+        (tmp_path / "estimator.json").write_text(content)
+        with pytest.raises(FileFormatError, match=told):
+            RareNodeClassifier.load(tmp_path)
+
+    def test_nothing_there(self, tmp_path: Path) -> None:
+        with pytest.raises(MissingFileError):
+            RareNodeClassifier.load(tmp_path)

@@ -1,0 +1,59 @@
+"""scikit-learn's own checks. There are no expected failures; the three that are skipped are not about this estimator:
+pandas and the array API are not installed here, and it has no `decision_function`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import rarenode
+from rarenode.estimator import RareNodeClassifier
+
+DATA = rarenode.make_hierarchical(rows=200, nodes=12, depth=3, features=8, noise=0.5)
+SMALL: dict[str, Any] = {"hidden": 16, "epochs": 3, "dropout": 0.0, "random_state": 0, "engine": "torch"}
+
+
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
+    [RareNodeClassifier(hidden=32, epochs=30, dropout=0.0, learning_rate=1e-2, engine="torch", random_state=0)]
+)
+def test_contract(estimator: RareNodeClassifier, check: Callable[[RareNodeClassifier], None]) -> None:
+    check(estimator)
+
+
+def test_clone_has_the_parameters_and_not_the_model() -> None:
+    classifier = RareNodeClassifier(DATA.hierarchy, members=2, **SMALL).fit(DATA.train.X, DATA.train.Y)
+    copy = clone(classifier)
+    assert copy.get_params() == classifier.get_params()
+    assert copy.hierarchy is DATA.hierarchy
+    assert not hasattr(copy, "model_")
+
+
+def test_pipeline() -> None:
+    pipeline = make_pipeline(StandardScaler(), RareNodeClassifier(DATA.hierarchy, prepare=False, **SMALL))
+    pipeline.fit(DATA.train.X, DATA.train.Y)
+    assert pipeline.predict_proba(DATA.test.X).shape == DATA.test.Y.shape
+    assert 0 < pipeline.score(DATA.test.X, DATA.test.Y) < 1
+
+
+def test_grid_search() -> None:
+    search = GridSearchCV(
+        RareNodeClassifier(DATA.hierarchy, **SMALL),
+        {"w0": np.array([0.25, 1.0]), "weighting": ["none", "as_published"], "members": [1, 2]},
+        cv=2,
+    )
+    search.fit(DATA.train.X, DATA.train.Y)
+    assert set(search.best_params_) == {"w0", "weighting", "members"}
+    assert search.best_estimator_.hierarchy_ == DATA.hierarchy
+    best = search.best_index_
+    assert search.best_score_ == pytest.approx(
+        cross_val_score(clone(search.best_estimator_), DATA.train.X, DATA.train.Y, cv=2).mean()
+    )
+    assert search.cv_results_["mean_test_score"][best] == search.best_score_

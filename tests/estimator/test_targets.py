@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars
+import pytest
+
+from rarenode.errors import HierarchyError, LabelError, UnknownLabelError
+from rarenode.estimator.targets import read_targets
+from rarenode.hierarchy import Hierarchy
+
+TREE = Hierarchy.from_edges([("animal", "cat"), ("animal", "dog"), ("plant", "rose")])
+CAT_AND_ROSE = [[1, 1, 1, 0, 1], [1, 0, 0, 1, 0]]
+"""Rows {cat, rose} and {dog}, closed; the columns are animal, plant, cat, dog, rose."""
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [{"cat", "rose"}, {"dog"}],
+        [["cat", "rose"], ("dog",)],
+        np.array([["cat", "rose"], ["dog"]], dtype=object),
+        polars.Series([["cat", "rose"], ["dog"]]),
+        [[0, 0, 1, 0, 1], [0, 0, 0, 1, 0]],
+        np.array([[0, 0, 1, 0, 1], [0, 0, 0, 1, 0]], dtype=bool),
+        np.array([[0, 0, 1, 0, 1], [0, 0, 0, 1, 0]], dtype=float),
+        polars.DataFrame({"rose": [1, 0], "dog": [0, 1], "cat": [1, 0]}),
+    ],
+    ids=["sets", "lists", "array_of_lists", "series", "rows_of_numbers", "booleans", "floats", "frame"],
+)
+def test_every_form_means_the_same(given: Any) -> None:
+    targets = read_targets(given, TREE)
+    assert targets.hierarchy is TREE
+    assert targets.Y.dtype == np.bool_
+    assert targets.Y.astype(int).tolist() == CAT_AND_ROSE
+    assert targets.classes.tolist() == list(TREE.nodes)
+    assert not targets.one_class
+
+
+def test_one_label_a_row_in_a_hierarchy_names_nodes() -> None:
+    assert read_targets(["cat", "rose"], TREE).Y.astype(int).tolist() == [[1, 0, 1, 0, 0], [0, 1, 0, 0, 1]]
+
+
+def test_rows_without_labels() -> None:
+    assert read_targets([[], {"cat"}], TREE).Y.sum(axis=1).tolist() == [0, 2]
+    assert not read_targets([[], []], TREE).Y.any()
+
+
+class TestFlat:
+    def test_columns_of_a_matrix_keep_their_order(self) -> None:
+        Y = np.eye(12, dtype=int)
+        targets = read_targets(Y, None)
+        assert np.array_equal(targets.Y, Y == 1)
+        assert targets.classes[[0, 2, 11]].tolist() == ["00", "02", "11"]
+
+    def test_columns_of_a_frame_are_sorted_by_name(self) -> None:
+        targets = read_targets(polars.DataFrame({"b": [1, 0], "a": [1, 1]}), None)
+        assert targets.classes.tolist() == ["a", "b"]
+        assert targets.Y.astype(int).tolist() == [[1, 1], [1, 0]]
+
+    def test_label_sets_are_the_names_that_occur(self) -> None:
+        targets = read_targets([{"b"}, {"c", "a"}], None)
+        assert targets.classes.tolist() == ["a", "b", "c"]
+        assert targets.Y.astype(int).tolist() == [[0, 1, 0], [1, 0, 1]]
+
+    @pytest.mark.parametrize(
+        ("given", "classes"), [([10, 2, 10], [2, 10]), (["b", "a", "b"], ["a", "b"]), ([True, False, True], [0, 1])]
+    )
+    def test_one_label_a_row_is_a_multi_class_problem(self, given: list[Any], classes: list[Any]) -> None:
+        targets = read_targets(given, None)
+        assert targets.one_class
+        assert targets.classes.tolist() == classes
+        column = [targets.hierarchy.index[str(targets.classes[i])] for i in (1, 0, 1)]
+        assert targets.Y.argmax(axis=1).tolist() == column
+        assert targets.Y.sum(axis=1).tolist() == [1, 1, 1]
+
+
+class TestRefusals:
+    def test_no_labels(self) -> None:
+        with pytest.raises(LabelError, match="y is None"):
+            read_targets(None, TREE)
+        with pytest.raises(LabelError, match="no row has a label"):
+            read_targets([[], []], None)
+
+    def test_unknown_names(self) -> None:
+        with pytest.raises(UnknownLabelError, match=r"row 1: label 'cow'"):
+            read_targets([{"cat"}, {"cow"}], TREE)
+        with pytest.raises(UnknownLabelError, match="'cow'"):
+            read_targets(["cat", "cow"], TREE)
+        with pytest.raises(UnknownLabelError, match=r"'0', '1', '2', '3', '4' and 2 more"):
+            read_targets(polars.DataFrame({str(i): [0] for i in range(7)}), TREE)
+
+    def test_columns_of_the_same_name(self) -> None:
+        class Frame:
+            columns = ("cat", "dog", "cat")
+            shape = (1, 3)
+
+            def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+                return np.zeros((1, 3))
+
+        with pytest.raises(LabelError, match="two columns of labels are named 'cat'"):
+            read_targets(Frame(), TREE)
+
+    def test_matrices(self) -> None:
+        with pytest.raises(LabelError, match=r"\(rows, 5\)"):
+            read_targets(np.zeros((2, 3)), TREE)
+        with pytest.raises(LabelError, match="got 2"):
+            read_targets([[0, 2], [1, 0]], None)
+
+    def test_numbers_that_are_no_classes(self) -> None:
+        with pytest.raises(ValueError, match="Unknown label type"):
+            read_targets([0.1, 0.2, 0.3], None)
+        with pytest.raises(HierarchyError, match="must not be empty"):
+            read_targets(["", "a"], None)

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rarenode.errors import ArgumentError, DataError, LabelError, NotClosedError
+from rarenode.training import TrainingRows
+from tests.training.problem import data, rows
+
+
+def test_from_a_dataset_as_in_the_paper() -> None:
+    dataset = data()
+    assert dataset.valid is not None
+    both = TrainingRows.from_dataset(dataset)
+    assert len(both) == len(dataset.train) + len(dataset.valid)
+    assert both.weight_Y is dataset.train.Y
+    train_only = TrainingRows.from_dataset(dataset, with_valid=False)
+    assert len(train_only) == len(dataset.train)
+    assert train_only.weight_Y is None
+
+
+def test_the_fingerprint_knows_every_part() -> None:
+    base = rows()
+    scored = base.scored.copy()
+    scored[0] = False
+    others = [
+        replace(base, X=base.X + np.float32(1)),
+        replace(base, Y=base.Y[::-1]),
+        replace(base, scored=scored),
+        replace(base, weight_Y=None),
+        replace(base, X=base.X[:50], Y=base.Y[:50]),
+    ]
+    assert len({base.fingerprint, *(other.fingerprint for other in others)}) == 6
+    assert replace(base, X=np.asfortranarray(base.X)).fingerprint == base.fingerprint
+
+
+def test_rows_that_cannot_be_learnt_from() -> None:
+    base = rows()
+    holes = base.X.copy()
+    holes[3, 2] = np.nan
+    open_labels = np.zeros_like(base.Y)
+    open_labels[0, -1] = True
+    for changes, error, says in [
+        ({"X": base.X.astype(np.float64)}, DataError, "float32"),
+        ({"X": holes}, DataError, "row 3, feature 2 is nan"),
+        ({"X": base.X[:, :0]}, DataError, "shape"),
+        ({"X": base.X[1:]}, DataError, "rows"),
+        ({"X": base.X[:0], "Y": base.Y[:0]}, DataError, "at least one row"),
+        ({"Y": base.Y.astype(int)}, LabelError, "boolean"),
+        ({"Y": open_labels}, NotClosedError, "parent"),
+        ({"weight_Y": open_labels}, NotClosedError, "parent"),
+        ({"scored": ~base.scored}, ArgumentError, "scored"),
+    ]:
+        with pytest.raises(error, match=says):
+            replace(base, **changes)  # type: ignore[arg-type]
