@@ -20,8 +20,8 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
-demo: setup ## train on synthetic data with and without node weights; ends in a table
-	$(BIN)/python examples/demo.py
+demo: setup ## train three times on synthetic data; ends in a table of the nodes found
+	$(BIN)/rarenode demo
 
 test: setup ## run the tests; RARENODE_DATA=folder adds those on the real datasets
 	$(BIN)/python -m pytest -n 2

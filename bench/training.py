@@ -97,7 +97,7 @@ class DenseTraining:
         self.negative = torch.tensor(problem.weights.negative).float()
 
     def step(self, X: NDArray[np.float32], Y: NDArray[np.bool_]) -> float:
-        """One step; members are taken one after another and their gradients add up, or memory would not hold them."""
+        """One step: the members' losses are added up, then differentiated."""
         labels = torch.from_numpy(Y)
         y = labels.float()
         weight = torch.where(labels, self.positive, self.negative)
@@ -108,15 +108,15 @@ class DenseTraining:
             margin = (2 * p.mean(0) - 1).abs()
             snr = margin / (2 * p.std(0) + 1e-10)
             weight = weight * (0.25 + 1 - margin * (1 - torch.exp(-snr)))
-        total = 0.0
+        total = torch.zeros(())
         for probs in members:
             constrained = (1 - y) * dense_constraint(probs, self.matrix) + y * dense_constraint(y * probs, self.matrix)
             cross_entropy = torch.nn.functional.binary_cross_entropy(constrained, y, reduction="none")
-            loss = (weight * cross_entropy).mean() if len(members) == 1 else (weight * cross_entropy).sum()
-            loss.backward()  # type: ignore[no-untyped-call]
-            total += loss.item()
+            loss = weight * cross_entropy
+            total = total + (loss.mean() if len(members) == 1 else loss.sum())
+        total.backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
-        return total
+        return total.item()
 
 
 def measure_prediction(implementation: str) -> dict[str, float]:

@@ -11,10 +11,10 @@ import pytest
 import rarenode
 
 PUBLIC = {
-    "ArffFile", "Dataset", "Hierarchy", "NodeScores", "NodeWeights", "Preparation", "RareNodeLoss", "RarenodeError",
-    "Split", "Summary", "WeightSchedule", "__version__", "catalogue", "constrain", "fetch_dataset", "load_dataset",
-    "make_hierarchical", "node_scores", "node_weights", "read_arff", "summary", "summary_by_depth",
-    "summary_by_rarity", "uncertainty",
+    "ArffFile", "Dataset", "Hierarchy", "NodeScores", "NodeWeights", "Preparation", "RareNodeClassifier",
+    "RareNodeLoss", "RarenodeError", "Settings", "Split", "Summary", "TrainedModel", "TrainingRows", "WeightSchedule",
+    "__version__", "catalogue", "constrain", "fetch_dataset", "load_dataset", "make_hierarchical", "node_scores",
+    "node_weights", "read_arff", "summary", "summary_by_depth", "summary_by_rarity", "train", "uncertainty",
 }  # fmt: skip
 
 

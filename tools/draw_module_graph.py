@@ -12,7 +12,10 @@ import grimp
 
 PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
 BLOCK = re.compile(r"(<!-- module graph -->\n).*?(<!-- end of module graph -->)", re.DOTALL)
-LAYERS = ("cli", "estimator", "training", "engines", "models", "objective", "metrics", "data", "hierarchy", "errors")
+LAYERS = (
+    *("cli", "estimator", "training", "engines", "models"),
+    *("objective", "metrics", "data", "hierarchy", "errors", "version"),
+)
 
 
 def draw() -> str:
@@ -31,8 +34,8 @@ def draw() -> str:
         lines.append("    end")
     for importer in sorted(graph.modules - {"rarenode"}):
         for imported in sorted(graph.find_modules_directly_imported_by(importer) - {"rarenode"}):
-            # Everything may raise our errors; those arrows would hide the others.
-            if imported != "rarenode.errors":
+            # Everything may raise our errors or tell our version; those arrows would hide the others.
+            if imported not in ("rarenode.errors", "rarenode.version"):
                 lines.append(f"    {_id(importer)} --> {_id(imported)}")
     return "\n".join([*lines, "```", ""])
 
@@ -43,7 +46,7 @@ def _id(module: str) -> str:
 
 def _title(module: str) -> str:
     layer, _, name = module.removeprefix("rarenode.").partition(".")
-    return name or f"{layer}/__init__" if layer != "errors" else layer
+    return name or f"{layer}/__init__" if layer not in ("errors", "version") else layer
 
 
 def main() -> None:

@@ -10,6 +10,8 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from rarenode.version import __version__
+
 if TYPE_CHECKING:
     from rarenode.data.arff import ArffFile, read_arff
     from rarenode.data.catalogue import catalogue
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from rarenode.data.preparation import Preparation
     from rarenode.data.synthetic import make_hierarchical
     from rarenode.errors import RarenodeError
+    from rarenode.estimator import RareNodeClassifier
     from rarenode.hierarchy import Hierarchy
     from rarenode.metrics import (
         NodeScores,
@@ -35,8 +38,7 @@ if TYPE_CHECKING:
         node_weights,
         uncertainty,
     )
-
-__version__ = "0.1.0"
+    from rarenode.training import Settings, TrainedModel, TrainingRows, train
 
 # The fused engine's threads wait for each other several times a step. GNU OpenMP lets them spin for milliseconds
 # before they sleep, which on a busy machine takes the core from the very thread that is waited for. A few
@@ -51,10 +53,14 @@ _HOME = {
     "NodeScores": "metrics",
     "NodeWeights": "objective",
     "Preparation": "data.preparation",
+    "RareNodeClassifier": "estimator",
     "RareNodeLoss": "objective",
     "RarenodeError": "errors",
+    "Settings": "training",
     "Split": "data.dataset",
     "Summary": "metrics",
+    "TrainedModel": "training",
+    "TrainingRows": "training",
     "WeightSchedule": "objective",
     "catalogue": "data.catalogue",
     "constrain": "objective",
@@ -67,6 +73,7 @@ _HOME = {
     "summary": "metrics",
     "summary_by_depth": "metrics",
     "summary_by_rarity": "metrics",
+    "train": "training",
     "uncertainty": "objective",
 }
 
@@ -77,10 +84,14 @@ __all__ = [
     "NodeScores",
     "NodeWeights",
     "Preparation",
+    "RareNodeClassifier",
     "RareNodeLoss",
     "RarenodeError",
+    "Settings",
     "Split",
     "Summary",
+    "TrainedModel",
+    "TrainingRows",
     "WeightSchedule",
     "__version__",
     "catalogue",
@@ -94,6 +105,7 @@ __all__ = [
     "summary",
     "summary_by_depth",
     "summary_by_rarity",
+    "train",
     "uncertainty",
 ]
 

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from rarenode import __version__
 from rarenode.cli import data, demo, evaluate, fit, predict
 from rarenode.cli.console import print_error
 from rarenode.errors import RarenodeError
+from rarenode.version import __version__
 
 app = typer.Typer(
     name="rarenode",

@@ -1,7 +1,7 @@
 """`rarenode demo`: the idea in a minute, on data that are drawn on the spot.
 
-Data and settings were chosen, among eight tried with seed 0, because they show the effect clearly; seeds 1 and 2, which
-had no say in it, show it too. This is an illustration, and no measurement of the method.
+Data and settings were chosen, among eight, because they show the effect clearly on the test rows of seed 0. What is
+shown by default is seed 1, which had no say in the choice. This is an illustration, and no measurement of the method.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TRAINING: dict[str, Any] = {"hidden": 300, "learning_rate": 1e-3, "batch_size": 
 
 
 def demo(
-    seed: Annotated[int, typer.Option(metavar="S", help="Decides everything random.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="S", help="Decides everything random.")] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
     """Train three times on synthetic data, and see the rare nodes appear.

@@ -9,13 +9,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rarenode import __version__
 from rarenode.data.catalogue import catalogue
 from rarenode.errors import ArgumentError, ResumeError, TrainingError
 from rarenode.training import Settings, TrainedModel, TrainingRows, remove_checkpoint
 from rarenode.training.atomic import replacing
 from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.model_folder import RECORD
+from rarenode.version import __version__
 
 SETTINGS = "settings.toml"
 

@@ -109,23 +109,20 @@ def _add_one(total: Floats, s: np.float32, a: Floats) -> None:
 
 
 @numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
-def _add_four(total: Floats, s: Floats, a: Floats, b: Floats, c: Floats, d: Floats) -> None:
-    """Add four multiples to one row, which is then loaded and stored once."""
-    s0, s1, s2, s3 = s[0], s[1], s[2], s[3]
+def _add_four(
+    total: Floats,
+    s0: np.float32,
+    a: Floats,
+    s1: np.float32,
+    b: Floats,
+    s2: np.float32,
+    c: Floats,
+    s3: np.float32,
+    d: Floats,
+) -> None:
+    """Add multiples of four rows to one, which is then loaded and stored once."""
     for i in range(total.shape[0]):
         total[i] += s0 * a[i] + s1 * b[i] + s2 * c[i] + s3 * d[i]
-
-
-@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
-def _add_to_four(w: Floats, s: Floats, a: Floats, b: Floats, c: Floats, d: Floats) -> None:
-    """Add multiples of one row to four, so that it is loaded once."""
-    s0, s1, s2, s3 = s[0], s[1], s[2], s[3]
-    for i in range(w.shape[0]):
-        x = w[i]
-        a[i] += s0 * x
-        b[i] += s1 * x
-        c[i] += s2 * x
-        d[i] += s3 * x
 
 
 @numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
@@ -149,6 +146,22 @@ def _adam_row(
         m[i] = first
         v[i] = second
         w[i] -= rate * first / (np.sqrt(second) * correction + epsilon)
+
+
+@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
+def _add_to_input(into: Floats, weight: Floats, slope: Floats, start: int, stop: int) -> None:
+    """What up to four units contribute to the gradient of the layer's input. Four at a time it is loaded once."""
+    zero = np.float32(0)
+    for row in range(slope.shape[0]):
+        if stop - start < 4:
+            for unit in range(start, stop):
+                if slope[row, unit] != zero:
+                    _add_one(into[row], slope[row, unit], weight[unit])
+            continue
+        s0, s1, s2, s3 = slope[row, start], slope[row, start + 1], slope[row, start + 2], slope[row, start + 3]
+        if s0 != zero or s1 != zero or s2 != zero or s3 != zero:
+            a, b, c, d = weight[start], weight[start + 1], weight[start + 2], weight[start + 3]
+            _add_four(into[row], s0, a, s1, b, s2, c, s3, d)
 
 
 @numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
@@ -184,6 +197,8 @@ def backward_rows(
             for i in range(inputs):
                 into[row, i] = np.float32(0)
     for unit in range(start, stop):
+        if not first_layer and (unit - start) % 4 == 0:
+            _add_to_input(into, weight, slope, unit, min(unit + 4, stop))
         w = weight[unit]
         for i in range(inputs):
             gradient[i] = np.float32(0)
@@ -196,20 +211,16 @@ def backward_rows(
                 count += 1
         at = 0
         while at + 4 <= count:
-            r0, r1, r2, r3 = active[at], active[at + 1], active[at + 2], active[at + 3]
-            s = factor[at : at + 4]
-            _add_four(gradient, s, source[r0 % size], source[r1 % size], source[r2 % size], source[r3 % size])
-            if not first_layer:
-                _add_to_four(w, s, into[r0], into[r1], into[r2], into[r3])
+            a, b = source[active[at] % size], source[active[at + 1] % size]
+            c, d = source[active[at + 2] % size], source[active[at + 3] % size]
+            _add_four(gradient, factor[at], a, factor[at + 1], b, factor[at + 2], c, factor[at + 3], d)
             at += 4
         while at < count:
             _add_one(gradient, factor[at], source[active[at] % size])
-            if not first_layer:
-                _add_one(into[active[at]], factor[at], w)
             at += 1
         _adam_row(w, weight_m[unit], weight_v[unit], gradient, decay, beta1, beta2, rate, correction, epsilon)
-    b, m, v = bias[start:stop], bias_m[start:stop], bias_v[start:stop]
-    _adam_row(b, m, v, bias_gradient, decay, beta1, beta2, rate, correction, epsilon)
+    values, m, v = bias[start:stop], bias_m[start:stop], bias_v[start:stop]
+    _adam_row(values, m, v, bias_gradient, decay, beta1, beta2, rate, correction, epsilon)
 
 
 @numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)

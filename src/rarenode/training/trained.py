@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-import rarenode
 from rarenode.data.preparation import Preparation
 from rarenode.errors import DataError
 from rarenode.hierarchy import Hierarchy
@@ -27,6 +26,7 @@ from rarenode.training.model_card import write_card
 from rarenode.training.model_folder import ModelFile, read_model_folder, write_model_folder
 from rarenode.training.rows import check_features
 from rarenode.training.settings import Settings
+from rarenode.version import __version__
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +170,7 @@ class TrainedModel:
 def current_versions() -> dict[str, str]:
     """What computes here."""
     return {
-        "rarenode": rarenode.__version__,
+        "rarenode": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "torch": str(torch.__version__),

@@ -1,7 +1,7 @@
-"""Train the same network without node weights and with the paper's two forms of them; see which nodes it finds.
+"""The parts of rarenode in a training loop of your own, plain PyTorch: which form of the paper's weights finds nodes?
 
-    make demo                                # synthetic data, seconds
-    python examples/demo.py cellcycle_FUN    # the paper's hyperparameters, some minutes; RARENODE_DATA names the data
+    python examples/own_loop.py                  # synthetic data, seconds
+    python examples/own_loop.py cellcycle_FUN    # the paper's hyperparameters, minutes; RARENODE_DATA names the data
 
 The paper prints weights on positive annotations (as_described); its tables come from weights on negative ones
 (as_published). The last table reads the models at other thresholds: a diagnosis on test rows, not a way to choose one.
@@ -128,4 +128,4 @@ if __name__ == "__main__":
     try:
         main()
     except rarenode.RarenodeError as error:
-        raise SystemExit(f"demo: {error}") from None
+        raise SystemExit(f"own_loop: {error}") from None
