@@ -1,5 +1,5 @@
-"""scikit-learn's own checks. There are no expected failures; the three that are skipped are not about this estimator:
-pandas and the array API are not installed here, and it has no `decision_function`."""
+"""scikit-learn's own checks. There are no expected failures; the two that are skipped are not about this estimator:
+the array API is an experiment that has to be asked for, and there is no `decision_function`."""
 
 from __future__ import annotations
 

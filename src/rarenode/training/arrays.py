@@ -38,8 +38,11 @@ def write_arrays(path: Path, arrays: Arrays, note: str = "") -> None:
     Raises:
         OSError: it could not be written.
     """
+    path.touch()
+    permissions = path.stat().st_mode  # safetensors would keep others from reading what they may read beside it
     try:
         save_file(arrays, path, {"rarenode": note})
+        path.chmod(permissions)
     except SafetensorError as error:  # the disk's refusal, in other words
         raise OSError(f"{path} could not be written: {error}") from error
 
