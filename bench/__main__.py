@@ -3,7 +3,8 @@
     make bench
 
 prints tables and writes build/bench.json. Every figure comes from a process of its own, one after the other; peak
-memory is what that process needs beyond its inputs. Ratios carry over to other machines, seconds do not.
+memory is what that process needs beyond its inputs, the model and its optimiser included. Ratios carry over to other
+machines, seconds do not.
 """
 
 from __future__ import annotations

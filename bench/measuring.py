@@ -21,10 +21,11 @@ MOST_SECONDS = 30.0
 LEAST_REPEATS = 3
 
 
-def measure(step: Callable[[], float], warm_up: int = 0) -> dict[str, float]:
-    """Seconds of one call (median), peak bytes of the first one beyond what was held before, and what it returned."""
+def measure(prepare: Callable[[], Callable[[], float]], warm_up: int = 0) -> dict[str, float]:
+    """Seconds of one step (median), peak bytes of making and calling it first, and what it returned."""
     _give_back_free_memory()
     before = _peak_bytes(reset=True)
+    step = prepare()
     value = step()
     peak = _peak_bytes() - before
     for _ in range(warm_up):

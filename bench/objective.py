@@ -35,10 +35,10 @@ def measure_one(name: str, members: int, implementation: str) -> dict[str, float
 
     if implementation == "dense":
         matrix = descendant_matrix(hierarchy)
-        return measure(_step(logits, lambda: dense_loss(logits, labels, matrix, weights)))
+        return measure(lambda: _step(logits, lambda: dense_loss(logits, labels, matrix, weights)))
     loss = RareNodeLoss(hierarchy, weights)
     _compile()
-    return measure(_step(logits, lambda: loss(logits, labels)))
+    return measure(lambda: _step(logits, lambda: loss(logits, labels)))
 
 
 def _step(logits: torch.Tensor, compute: Callable[[], torch.Tensor]) -> Callable[[], float]:

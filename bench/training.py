@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -62,8 +63,12 @@ def measure_training(name: str, members: int, implementation: str) -> dict[str, 
     problem = Problem(name)
     shape = MlpEnsemble(FEATURES[name], len(problem.hierarchy), members=members)
     if implementation == "dense":
-        dense = DenseTraining(problem, shape)
-        return measure(lambda: dense.step(*problem.batch()))
+
+        def prepare_dense() -> Callable[[], float]:
+            dense = DenseTraining(problem, shape)
+            return lambda: dense.step(*problem.batch())
+
+        return measure(prepare_dense)
     objective = Objective(
         problem.hierarchy,
         problem.weights,
@@ -73,8 +78,12 @@ def measure_training(name: str, members: int, implementation: str) -> dict[str, 
     make = FusedEngine if implementation == "fused" else TorchEngine
     small = MlpEnsemble(shape.features, shape.nodes, hidden=8, members=members)
     make(small, initial_parameters(small, 0), objective, Adam(), 0).step(*problem.batch())  # compiles
-    engine = make(shape, initial_parameters(shape, 0), objective, Adam(), 0)
-    return measure(lambda: engine.step(*problem.batch()), warm_up=3)
+
+    def prepare() -> Callable[[], float]:
+        engine = make(shape, initial_parameters(shape, 0), objective, Adam(), 0)
+        return lambda: engine.step(*problem.batch())
+
+    return measure(prepare, warm_up=3)
 
 
 class DenseTraining:
@@ -133,13 +142,13 @@ def measure_prediction(implementation: str) -> dict[str, float]:
             parts = [dense_constraint(probs[i : i + ROWS], matrix) for i in range(0, len(probs), ROWS)]
             return float(torch.cat(parts).mean())
 
-        return measure(predict_dense)
+        return measure(lambda: predict_dense)
 
     def predict() -> float:
         return float(constrain(torch.from_numpy(engine.logits(X)).sigmoid(), problem.hierarchy).mean())
 
     predict()
-    return measure(predict)
+    return measure(lambda: predict)
 
 
 @numba.njit(parallel=True)

@@ -32,6 +32,7 @@ from rarenode.errors import (
     MissingFileError,
     RarenodeError,
     ResumeError,
+    TrainingError,
     UnknownDatasetError,
 )
 from rarenode.training import TrainedModel
@@ -204,7 +205,7 @@ class TestFit:
         assert run("fit", data, "--out", out, "--weighting", "some").exit_code == 2
 
     def test_a_folder_that_cannot_be(self, data: Path, settings: Path) -> None:
-        told = fail(ArgumentError, "fit", data, "--out", data / "run", "--settings", settings)
+        told = fail(TrainingError, "fit", data, "--out", data / "run", "--settings", settings)
         assert "cannot be kept" in told
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from rarenode.engines.dropout import dropout_masks
 from rarenode.engines.engine import Engine
 from rarenode.engines.fused_engine import FusedEngine
 from rarenode.engines.torch_engine import TorchEngine
-from rarenode.errors import ArgumentError, NotClosedError
+from rarenode.errors import ArgumentError, NotClosedError, TrainingError
 from rarenode.models import MlpEnsemble, initial_parameters
 from rarenode.objective.uncertainties import UNCERTAINTIES
 
@@ -267,3 +268,37 @@ def test_the_engine_is_chosen_by_name_and_device(data: Dataset) -> None:
         make_engine("fused", shape, parameters, objective, ADAM, 0, device="cuda")
     with pytest.raises(ArgumentError, match="warp"):
         make_engine("warp", shape, parameters, objective, ADAM, 0)  # type: ignore[arg-type]
+
+
+def test_fused_checks_shapes_before_it_trusts_them(data: Dataset) -> None:
+    shape, objective = shape_of(data), objective_of(data)
+    engine = FusedEngine(shape, initial_parameters(shape, 0), objective, ADAM, 0)
+    X, Y = data.train.X[:4], data.train.Y[:4]
+    for wrong_X, wrong_Y in ((X[:, 1:], Y), (X, Y[:, 1:]), (X[:3], Y), (X.ravel(), Y)):
+        with pytest.raises(ArgumentError, match=r"\(rows, 9\) and \(rows, 30\)"):
+            engine.step(wrong_X, wrong_Y)
+    other = MlpEnsemble(9, 29, hidden=4)
+    with pytest.raises(ArgumentError, match="29 nodes"):
+        FusedEngine(other, initial_parameters(other, 0), objective, ADAM, 0)
+
+
+def _step_in_child(answers: Any, engine: FusedEngine, X: NDArray[np.float32], Y: NDArray[np.bool_]) -> None:
+    try:
+        engine.step(X, Y)
+    except TrainingError as error:
+        answers.put(str(error))
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
+def test_a_forked_process_is_told_instead_of_killed(data: Dataset) -> None:
+    shape = shape_of(data)
+    engine = FusedEngine(shape, initial_parameters(shape, 0), objective_of(data), ADAM, 0)
+    engine.step(data.train.X[:4], data.train.Y[:4])
+    context = multiprocessing.get_context("fork")
+    answers = context.SimpleQueue()
+    child = context.Process(target=_step_in_child, args=(answers, engine, data.train.X[:4], data.train.Y[:4]))
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
+    assert "spawn" in answers.get()

@@ -80,6 +80,7 @@ def fit(
     from rarenode.cli.run_folder import choose_settings, is_finished, save_model, write_settings  # noqa: PLC0415
     from rarenode.cli.sources import load_training_data  # noqa: PLC0415
     from rarenode.training import choose_progress, train  # noqa: PLC0415
+    from rarenode.training.checkpoint import sole_use  # noqa: PLC0415
 
     options = {
         "members": members,
@@ -95,11 +96,12 @@ def fit(
     }
     settings = choose_settings(data, out, settings_file, resume, {n: v for n, v in options.items() if v is not None})
     given = load_training_data(data, root, keep_validation=settings.early_stopping is not None)
-    if is_finished(out, given.rows, settings, resume):
-        if not quiet:
-            print(f"{out} holds the finished model already")
-        return
-    write_settings(out, data, settings)
+    with sole_use(out):  # a training under way keeps its folder as it is
+        if is_finished(out, given.rows, settings, resume):
+            if not quiet:
+                print(f"{out} holds the finished model already")
+            return
+        write_settings(out, data, settings)
     trained = train(given.rows, settings, valid=given.valid, folder=out, resume=resume, watch=choose_progress(quiet))
     save_model(out, trained.with_source(given.source, given.preparation, given.feature_names))
     if not quiet:

@@ -50,8 +50,10 @@ def is_finished(out: Path, rows: TrainingRows, settings: Settings, resume: bool)
     model = TrainedModel.load(out)
     then, now = model.settings.decisive, settings.decisive
     told = [f"{name} was {then[name]!r} and is now {now[name]!r}" for name in then if then[name] != now[name]]
-    if model.fingerprints["rows"] != rows.fingerprint:
+    if model.fingerprints.get("rows") != rows.fingerprint:
         told.append("the training rows are not the same")
+    if model.hierarchy != rows.hierarchy:
+        told.append("the hierarchy is not the same")
     if told:
         raise ResumeError(f"{out} holds the finished model of another training: {'; '.join(told)}")
     return True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numba
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +13,7 @@ from rarenode.engines.engine import Adam, Objective, State
 from rarenode.engines.fused_layers import CHUNKS, Floats, adam_constants
 from rarenode.engines.fused_loss import FOCUS_CODES
 from rarenode.engines.fused_step import fused_step, weight_place
-from rarenode.errors import ArgumentError
+from rarenode.errors import ArgumentError, TrainingError
 from rarenode.models.mlp import MlpEnsemble, Parameters
 from rarenode.objective import NodeWeights, RareNodeLoss
 
@@ -24,6 +26,8 @@ class FusedEngine:
     name = "fused"
 
     def __init__(self, shape: MlpEnsemble, parameters: Parameters, objective: Objective, adam: Adam, seed: int) -> None:
+        if shape.nodes != len(objective.hierarchy):
+            raise ArgumentError(f"the model has {shape.nodes} nodes, and the hierarchy {len(objective.hierarchy)}")
         self.shape = shape
         self.adam = adam
         self.seed = seed
@@ -52,6 +56,12 @@ class FusedEngine:
     def step(self, X: NDArray[np.float32], Y: NDArray[np.bool_], weights: NodeWeights | None = None) -> float:
         """See `Engine.step`. If the loss is not finite it is returned, and nothing is changed."""
         hierarchy = self.objective.hierarchy
+        if np.shape(X) != (len(X), self.shape.features) or np.shape(Y) != (len(X), self.shape.nodes):
+            raise ArgumentError(
+                f"a batch must have the shapes (rows, {self.shape.features}) and (rows, {self.shape.nodes}); "
+                f"got {np.shape(X)} and {np.shape(Y)}"
+            )
+        _refuse_after_fork()
         if self._workspace is None or self._workspace.batch != len(X):
             self._workspace = _Workspace(self.shape, len(X))
         space = self._workspace
@@ -143,6 +153,22 @@ class FusedEngine:
     def _scored_sides(self, weights: NodeWeights) -> tuple[Floats, Floats]:
         scored = self._loss.scored
         return (weights.positive * scored).astype(np.float32), (weights.negative * scored).astype(np.float32)
+
+
+_process: int | None = None
+"""The process in which the threads of the fused engine live."""
+
+
+def _refuse_after_fork() -> None:
+    """Threads do not survive a fork, and GNU OpenMP ends a forked process that asks for them, past all Python."""
+    global _process  # noqa: PLW0603
+    if _process is None:
+        _process = os.getpid()
+    elif _process != os.getpid():
+        raise TrainingError(
+            "this process was forked from one that has trained with the fused engine, whose threads do not survive "
+            "that; start processes by spawn or loky, or choose engine='torch'"
+        )
 
 
 class _Workspace:

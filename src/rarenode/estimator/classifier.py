@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from rarenode.data.preparation import Preparation, as_float32
-from rarenode.errors import ArgumentError
+from rarenode.errors import ArgumentError, Interrupted
 from rarenode.estimator.folder import EstimatorFile, read_estimator_file, write_estimator_file
 from rarenode.estimator.targets import class_names, read_targets
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import summary
 from rarenode.training import Settings, TrainedModel, TrainingRows, choose_progress, train
+from rarenode.training.model_folder import parameters_fingerprint
+from rarenode.training.settings import explain
 
 SETTINGS = (
     *("members", "ensemble", "weighting", "w0", "focus", "u0", "k", "hidden", "layers", "dropout", "activation"),
@@ -144,7 +148,10 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             hierarchy=targets.hierarchy,
             scored=np.ones(len(targets.hierarchy), dtype=np.bool_),
         )
-        model = train(rows, settings, watch=choose_progress(quiet=not self.verbose))
+        try:
+            model = train(rows, settings, watch=choose_progress(quiet=not self.verbose))
+        except Interrupted as error:  # a search over many fits takes every Exception for a failed fit, and goes on
+            raise KeyboardInterrupt(str(error)) from None
         names = getattr(self, "feature_names_in_", None)
         self._remember(
             model.with_source("fit(X, y)", preparation, None if names is None else tuple(names)),
@@ -191,9 +198,14 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, folder: Path | str) -> None:
         """Write the trained model into a folder, from which `load` has it again; see `TrainedModel.save`."""
         check_is_fitted(self)
-        self.model_.save(folder)
         classes = self.classes_.tolist() if self.one_class_ else None
-        write_estimator_file(Path(folder), EstimatorFile(threshold=self.threshold, classes=classes))
+        try:
+            beside = EstimatorFile(threshold=self.threshold, classes=classes)
+        except ValidationError as error:
+            raise ArgumentError(f"the estimator cannot be saved: {explain(error, EstimatorFile)}") from None
+        self.model_.save(folder)
+        parameters = parameters_fingerprint(Path(folder))
+        write_estimator_file(Path(folder), beside.model_copy(update={"parameters": parameters}))
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:
@@ -204,7 +216,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             FileFormatError: a file is damaged.
         """
         model = TrainedModel.load(folder)
-        beside = read_estimator_file(Path(folder), model.hierarchy)
+        beside = read_estimator_file(Path(folder), model.hierarchy, model.fingerprints.get("parameters"))
         settings = model.settings.to_dict()
         classifier = cls(
             None if beside.classes is not None else model.hierarchy,
@@ -229,6 +241,8 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _settings(self) -> Settings:
         if not isinstance(self.hierarchy, Hierarchy | None):
             raise ArgumentError(f"hierarchy must be a Hierarchy or None, got {type(self.hierarchy).__name__}")
+        if not isinstance(self.threshold, Real) or not 0 <= self.threshold <= 1:
+            raise ArgumentError(f"threshold must lie between 0 and 1, got {self.threshold!r}")
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
             seed = check_random_state(seed).randint(2**31)

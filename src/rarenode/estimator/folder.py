@@ -5,6 +5,7 @@ A folder without it, as `rarenode fit` leaves it, is a model with the usual thre
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -25,6 +26,8 @@ class EstimatorFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     threshold: float = 0.5
+    parameters: str | None = None
+    """The fingerprint of the parameters of the model it belongs to."""
     classes: list[bool | int | float | str] | None = None
     """The classes of an ordinary multi-class problem, as they were given; None for every other."""
 
@@ -35,15 +38,17 @@ def write_estimator_file(folder: Path, content: EstimatorFile) -> None:
         part.write_text(content.model_dump_json(indent=1), encoding="utf-8")
 
 
-def read_estimator_file(folder: Path, hierarchy: Hierarchy) -> EstimatorFile:
-    """Read the file of a model over ``hierarchy``.
+def read_estimator_file(folder: Path, hierarchy: Hierarchy, parameters: str | None) -> EstimatorFile:
+    """Read the file of a model over ``hierarchy`` with the fingerprint ``parameters``.
 
     Raises:
         FileFormatError: it is damaged, or another model's.
     """
     path = folder / FILE
-    if not path.exists():
+    if not os.path.lexists(path):
         return EstimatorFile()
+    if not path.is_file():
+        raise FileFormatError(path, None, "it is no file")
     with path.open("rb") as file:
         text = file.read(MOST_BYTES + 1)
     if len(text) > MOST_BYTES:
@@ -52,6 +57,8 @@ def read_estimator_file(folder: Path, hierarchy: Hierarchy) -> EstimatorFile:
         content = EstimatorFile.model_validate_json(text)
     except ValidationError as error:
         raise FileFormatError(path, None, explain(error, EstimatorFile)) from None
+    if content.parameters is not None and content.parameters != parameters:
+        raise FileFormatError(path, None, "it belongs to another model than the one beside it; remove it")
     if content.classes is not None and sorted(class_names(content.classes)) != sorted(hierarchy.nodes):
         raise FileFormatError(path, None, "its classes are not those of the model beside it")
     return content

@@ -22,6 +22,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
@@ -53,6 +54,8 @@ def read_targets(given: Any, hierarchy: Hierarchy | None) -> Targets:
     """
     if given is None:
         raise LabelError("RareNodeClassifier requires y to be passed, but the target y is None")
+    if issparse(given):
+        raise LabelError("labels are a sparse matrix; give them as an array, with .toarray()")
     if _is_frame(given):
         return _from_columns(np.asarray(given), [str(name) for name in given.columns], hierarchy)
     rows = _as_label_sets(given)

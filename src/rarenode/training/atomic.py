@@ -1,8 +1,10 @@
 """Replace files so that at every moment either the old or the new one is there, whole.
 
 New content goes to files beside the old ones and is written through to the disk. Only then do they take the places, by
-renaming, one right after the other. Should the disk be full, or the process be killed, the old files are as they were.
-The name of a file beside another is always the same, so what a kill leaves behind is overwritten the next time.
+renaming, one right after the other. Should the disk be full, or the process be killed before that, the old files are as
+they were. Several files are not replaced in one instant: who reads them together must notice a mixture.
+The name of a file beside another is always the same, so what a kill leaves behind is removed the next time. Whatever
+else has that name, such as a link to a file elsewhere, is removed too, and never written through.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
         OSError: the new content could not be written through or renamed.
     """
     parts = tuple(path.with_name(f".{path.name}.part") for path in paths)
+    for part in parts:
+        part.unlink(missing_ok=True)
     try:
         yield parts
         for part in parts:

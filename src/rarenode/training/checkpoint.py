@@ -115,8 +115,10 @@ class Checkpoints:
             ResumeError: the checkpoint is of another training, or one is there and ``resume`` is not set.
             FileFormatError: the file is damaged.
         """
-        if self.path is None or not self.path.exists():
+        if self.path is None or not os.path.lexists(self.path):
             return None
+        if not self.path.is_file():
+            raise FileFormatError(self.path, None, "it is no file")
         header = self._header(self.path)
         if not resume:
             raise ResumeError(

@@ -78,6 +78,7 @@ def train(
                     release_interrupt()
                 run.end_epoch()
                 release_interrupt()
+            run.keep()
             parameters = run.final_parameters()
         except KeyboardInterrupt:
             raise Interrupted(run.stop()) from None
@@ -190,6 +191,10 @@ class _Run:
         self.is_whole = True
         self.watch.epoch(record)
         self.checkpoints.save_if_due(at, self._arrays)
+
+    def keep(self) -> None:
+        """Save the end of the training too: if the model cannot be written, it can be tried again."""
+        self.checkpoints.save(self.at, self._arrays())
 
     def final_parameters(self) -> Arrays:
         """Those of the best epoch, where early stopping looked for it, or the last."""

@@ -30,7 +30,7 @@ PARAMETERS, RECORD, CARD = "model.safetensors", "model.json", "README.md"
 VERSION = 1
 MOST_RECORD_BYTES = 1 << 26
 
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, lt=2**63)]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
@@ -167,6 +167,9 @@ def read_model_folder(folder: Path) -> tuple[ModelFile, Hierarchy, Parameters]:
     parameters = read_arrays(path, layout)
     if record.fingerprints.get("parameters") != _sha256(path):
         raise FileFormatError(path, None, f"its sha256 is not the one in {RECORD}: it is damaged, or another model's")
+    for name, array in parameters.items():
+        if not np.isfinite(array).all():
+            raise FileFormatError(path, None, f"{name} has values that are not finite")
     return record, hierarchy, parameters
 
 
@@ -216,6 +219,11 @@ def _check_widths(path: Path, record: ModelFile) -> None:
     for name, (values, width) in widths.items():
         if values is not None and len(values) != width:
             raise FileFormatError(path, None, f"{name} has {len(values)} values; {width} were expected")
+
+
+def parameters_fingerprint(folder: Path) -> str:
+    """The sha256 of a model's parameters as they are on disk."""
+    return _sha256(folder / PARAMETERS)
 
 
 def _sha256(path: Path) -> str:

@@ -53,7 +53,7 @@ class Settings(BaseModel):
 
     hidden: Count = 500
     """Units in each hidden layer."""
-    layers: Count = 3
+    layers: Annotated[int, Field(ge=1, le=100)] = 3
     """Linear layers; 1 is a linear model."""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.7
     """The chance that a hidden unit is dropped in training."""
@@ -119,6 +119,8 @@ class Settings(BaseModel):
     @field_validator("focus")
     @classmethod
     def _known_focus(cls, focus: str | None) -> str | None:
+        if focus == "none":  # as the command line says it; TOML has no None
+            return None
         if focus is not None and focus != "focal" and focus not in UNCERTAINTIES:
             raise ValueError(f"choose None, focal, {', '.join(UNCERTAINTIES)}")
         return focus
