@@ -302,3 +302,20 @@ def test_a_forked_process_is_told_instead_of_killed(data: Dataset) -> None:
     child.join(60)
     assert child.exitcode == 0
     assert "spawn" in answers.get()
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_heads_behind_an_encoder(data: Dataset, frozen: bool) -> None:
+    """The seam for images: one encoder, many heads; a frozen encoder stays as it is, another one learns."""
+    torch.manual_seed(0)
+    linear = torch.nn.Linear(9, 12)
+    encoder = torch.nn.Sequential(linear, torch.nn.Tanh()).requires_grad_(not frozen)
+    before = linear.weight.detach().clone()
+    shape = MlpEnsemble(12, len(data.hierarchy), hidden=16, members=3)
+    engine = TorchEngine(shape, initial_parameters(shape, 0), objective_of(data, focus="gmu"), ADAM, 0, encoder=encoder)
+    losses = [engine.step(data.train.X, data.train.Y) for _ in range(60)]
+    assert losses[-1] < 0.9 * losses[0]
+    assert torch.equal(linear.weight.detach(), before) == frozen
+    assert engine.logits(data.test.X).shape == (3, len(data.test), len(data.hierarchy))
+    names = {"layer0.weight", "layer2.bias"} | (set() if frozen else {"encoder.0.weight"})
+    assert names <= engine.state().keys()

@@ -1,0 +1,78 @@
+"""Shapes and first parameters of ensembles, and the torch module that holds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from rarenode.errors import ArgumentError
+from rarenode.models import MlpEnsemble, initial_parameters
+from rarenode.models.network import MlpNetwork
+
+
+def test_shapes_of_independent_and_dropout_members() -> None:
+    independent = MlpEnsemble(7, 5, hidden=3, layers=3, members=4)
+    assert (independent.models, independent.passes) == (4, 1)
+    assert independent.sizes == ((7, 3), (3, 3), (3, 5))
+    assert independent.parameter_shapes["layer2.weight"] == (4, 5, 3)
+    assert independent.parameter_shapes["layer2.bias"] == (4, 5)
+    dropout = MlpEnsemble(7, 5, hidden=3, layers=1, members=4, ensemble="dropout")
+    assert (dropout.models, dropout.passes) == (1, 4)
+    assert dropout.sizes == ((7, 5),)
+
+
+def test_parameters_begin_as_linear_layers_of_pytorch_do() -> None:
+    shape = MlpEnsemble(400, 50, hidden=300, members=2)
+    parameters = initial_parameters(shape, seed=0)
+    for layer, (inputs, outputs) in enumerate(shape.sizes):
+        torch.manual_seed(0)
+        theirs = torch.nn.Linear(inputs, outputs)
+        for part, reference in (("weight", theirs.weight), ("bias", theirs.bias)):
+            ours = parameters[f"layer{layer}.{part}"]
+            assert ours.dtype == np.float32
+            assert np.abs(ours).max() <= 1 / np.sqrt(inputs)
+            if part == "weight":
+                assert ours.std() == pytest.approx(float(reference.detach().std()), rel=0.02)
+                assert abs(ours.mean()) < 0.02 / np.sqrt(inputs)
+
+
+def test_a_model_does_not_depend_on_how_many_others_there_are() -> None:
+    few, many = (initial_parameters(MlpEnsemble(4, 3, hidden=5, members=n), seed=9) for n in (2, 6))
+    for name, value in few.items():
+        np.testing.assert_array_equal(value, many[name][:2])
+        assert (value[0] != value[1]).any()
+    other = initial_parameters(MlpEnsemble(4, 3, hidden=5, members=2), seed=10)
+    assert (few["layer0.weight"] != other["layer0.weight"]).all()
+
+
+def test_the_module_is_one_perceptron_for_each_member() -> None:
+    shape = MlpEnsemble(4, 3, hidden=5, members=3, activation="tanh")
+    parameters = initial_parameters(shape, 1)
+    X = torch.randn(6, 4)
+    logits = MlpNetwork(shape, parameters)(X)
+    for member in range(3):
+        h = X
+        for layer in range(3):
+            h = h @ torch.tensor(parameters[f"layer{layer}.weight"][member]).T
+            h = h + torch.tensor(parameters[f"layer{layer}.bias"][member])
+            h = h.tanh() if layer < 2 else h
+        torch.testing.assert_close(logits[member], h)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "word"),
+    [
+        ({"hidden": 0}, "hidden"),
+        ({"layers": 1.5}, "layers"),
+        ({"members": -1}, "members"),
+        ({"dropout": 1.0}, "dropout"),
+        ({"activation": "gelu"}, "gelu"),
+        ({"ensemble": "both"}, "both"),
+    ],
+)
+def test_bad_shapes_are_named(wrong: dict[str, Any], word: str) -> None:
+    with pytest.raises(ArgumentError, match=word):
+        MlpEnsemble(4, 3, **wrong)
