@@ -24,9 +24,9 @@ def test_plain_lines_tell_loss_pace_time_and_validation() -> None:
     stream = io.StringIO()
     train(rows(), settings(), valid=data().valid, watch=PlainProgress(stream, seconds_between=0))
     lines = stream.getvalue().splitlines()
-    assert len(lines) == 1 + 30 + 3
-    assert "batch 2/10: loss " in lines[2]
-    assert lines[2].endswith(" left")
+    assert len(lines) == 1 + 29 + 3  # the first step may have waited for a compiler, and tells nothing about the pace
+    assert "batch 2/10: loss " in lines[1]
+    assert lines[1].endswith(" left")
     assert "validation AP" in lines[-1]
 
 

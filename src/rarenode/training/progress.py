@@ -88,8 +88,10 @@ class PlainProgress:
 
     def batch(self, epoch: int, batch: int, loss: float) -> None:
         """See `Watch`."""
-        if monotonic() - self.last_line >= self.seconds_between:
-            done = (epoch - 1) * self.outlook.batches + batch
+        done = (epoch - 1) * self.outlook.batches + batch
+        if self.pace.is_first(done):
+            self.last_line = monotonic()
+        elif monotonic() - self.last_line >= self.seconds_between:
             rate = self.pace.rate(done)
             left = _duration((self.outlook.steps - done) / rate)
             self._line(
@@ -153,9 +155,10 @@ class RichProgress:
     def batch(self, epoch: int, batch: int, loss: float) -> None:
         """See `Watch`."""
         done = (epoch - 1) * self.outlook.batches + batch
+        first = self.pace.is_first(done)
         if monotonic() - self.last_update >= self.SECONDS_BETWEEN or done == self.outlook.steps:
             self.last_update = monotonic()
-            rate = f"{self.pace.rate(done):,.0f}"
+            rate = "-" if first else f"{self.pace.rate(done):,.0f}"
             self.display.update(self.task, completed=done, epoch=epoch, loss=f"{loss:.5g}", rate=rate)
 
     def epoch(self, record: EpochRecord) -> None:
@@ -174,14 +177,21 @@ def choose_progress(quiet: bool = False) -> Watch:
 
 
 class _Pace:
-    """Steps in a second since this process began."""
+    """Steps in a second since this process took its first."""
 
     def __init__(self, done: int) -> None:
         self.first = done
         self.began = monotonic()
 
+    def is_first(self, done: int) -> bool:
+        """Whether this is the first step here. It may have waited for a compiler, so the clock starts after it."""
+        first = done == self.first + 1
+        if first:
+            self.began = monotonic()
+        return first
+
     def rate(self, done: int) -> float:
-        return max(done - self.first, 1) / max(monotonic() - self.began, 1e-9)
+        return max(done - self.first - 1, 1) / max(monotonic() - self.began, 1e-9)
 
 
 def _duration(seconds: float) -> str:
