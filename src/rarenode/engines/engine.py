@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode.hierarchy import Hierarchy
-from rarenode.objective import NodeWeights
+from rarenode.objective import NodeWeights, RareNodeLoss
 from rarenode.objective.loss import Reduction
 
 State = dict[str, NDArray[Any]]
@@ -26,6 +26,10 @@ class Objective:
     k: float = 1.0
     scored: NDArray[np.bool_] | None = None
     reduction: Reduction = "mean"
+
+    def loss(self) -> RareNodeLoss:
+        """The loss as a module; building it also checks that everything fits."""
+        return RareNodeLoss(self.hierarchy, self.weights, self.focus, self.u0, self.k, self.scored, self.reduction)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from rarenode.engines.fused_loss import FOCUS_CODES
 from rarenode.engines.fused_step import fused_step, weight_place
 from rarenode.errors import ArgumentError, TrainingError
 from rarenode.models.mlp import MlpEnsemble, Parameters
-from rarenode.objective import NodeWeights, RareNodeLoss
+from rarenode.objective import NodeWeights
 
 ROWS_AT_A_TIME = 512
 
@@ -34,15 +34,7 @@ class FusedEngine:
         self.steps = 0
         self.objective = objective
         # Checks the objective in one place for both engines, and knows the weights of scored nodes.
-        self._loss = RareNodeLoss(
-            objective.hierarchy,
-            objective.weights,
-            objective.focus,
-            objective.u0,
-            objective.k,
-            objective.scored,
-            objective.reduction,
-        )
+        self._loss = objective.loss()
         self._widths = np.array([shape.features, *(units for _, units in shape.sizes)], dtype=np.int64)
         size = int(weight_place(self._widths, shape.layers))
         self._parameters = np.empty((shape.models, size), dtype=np.float32)

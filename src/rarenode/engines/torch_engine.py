@@ -12,7 +12,7 @@ from rarenode.engines.engine import Adam, Objective, State
 from rarenode.errors import ArgumentError
 from rarenode.models.mlp import MlpEnsemble, Parameters
 from rarenode.models.network import EncodedNetwork, MlpNetwork
-from rarenode.objective import NodeWeights, RareNodeLoss
+from rarenode.objective import NodeWeights
 
 ROWS_AT_A_TIME = 512
 
@@ -38,15 +38,7 @@ class TorchEngine:
         self.shape = shape
         self.seed = seed
         self.steps = 0
-        self.loss = RareNodeLoss(
-            objective.hierarchy,
-            objective.weights,
-            objective.focus,
-            objective.u0,
-            objective.k,
-            objective.scored,
-            objective.reduction,
-        )
+        self.loss = objective.loss()
         self._trained = {name: value for name, value in self.network.named_parameters() if value.requires_grad}
         self.optimiser = torch.optim.Adam(
             self._trained.values(),
