@@ -13,8 +13,8 @@ import grimp
 PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
 BLOCK = re.compile(r"(<!-- module graph -->\n).*?(<!-- end of module graph -->)", re.DOTALL)
 LAYERS = (
-    *("cli", "estimator", "training", "engines", "models"),
-    *("objective", "metrics", "data", "hierarchy", "errors", "version"),
+    *("cli", "experiments", "estimator", "training", "engines", "models"),
+    *("objective", "resampling", "metrics", "data", "hierarchy", "errors", "version"),
 )
 
 

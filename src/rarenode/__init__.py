@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         node_weights,
         uncertainty,
     )
+    from rarenode.resampling import HROSPD, LPROS
     from rarenode.training import Settings, TrainedModel, TrainingRows, train
 
 # The fused engine's threads wait for each other several times a step. GNU OpenMP lets them spin for milliseconds
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 os.environ.setdefault("GOMP_SPINCOUNT", "30000")
 
 _HOME = {
+    "HROSPD": "resampling",
+    "LPROS": "resampling",
     "ArffFile": "data.arff",
     "Dataset": "data.dataset",
     "Hierarchy": "hierarchy",
@@ -78,6 +81,8 @@ _HOME = {
 }
 
 __all__ = [
+    "HROSPD",
+    "LPROS",
     "ArffFile",
     "Dataset",
     "Hierarchy",

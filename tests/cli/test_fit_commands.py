@@ -222,8 +222,7 @@ class TestCatalogue:
     def test_weights_come_from_training_rows_alone(self, catalogued: CatalogueEntry) -> None:
         rows = load_training_data("tiny", None, keep_validation=False).rows
         assert len(rows) == 36
-        assert rows.weight_Y is not None
-        assert len(rows.weight_Y) == 24
+        assert rows.split == 24
 
     def test_validation_rows_are_kept_for_early_stopping(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:
         settings = tmp_path / "stop.toml"

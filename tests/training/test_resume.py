@@ -179,7 +179,7 @@ def test_other_data_are_refused(tmp_path: Path) -> None:
     assert valid is not None
     for given, watched, says in [
         (replace(rows(), X=rows().X + np.float32(1)), None, "the training rows are not the same$"),
-        (replace(rows(), weight_Y=None), None, "the training rows are not the same"),
+        (replace(rows(), split=None), None, "the training rows are not the same"),
         (rows(), Split(valid.X, valid.Y), "the validation rows are not the same$"),
     ]:
         with pytest.raises(ResumeError, match=says):

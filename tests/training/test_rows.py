@@ -15,10 +15,10 @@ def test_from_a_dataset_as_in_the_paper() -> None:
     assert dataset.valid is not None
     both = TrainingRows.from_dataset(dataset)
     assert len(both) == len(dataset.train) + len(dataset.valid)
-    assert both.weight_Y is dataset.train.Y
+    assert both.split == len(dataset.train.Y)
     train_only = TrainingRows.from_dataset(dataset, with_valid=False)
     assert len(train_only) == len(dataset.train)
-    assert train_only.weight_Y is None
+    assert train_only.split is None
 
 
 def test_the_fingerprint_knows_every_part() -> None:
@@ -29,8 +29,8 @@ def test_the_fingerprint_knows_every_part() -> None:
         replace(base, X=base.X + np.float32(1)),
         replace(base, Y=base.Y[::-1]),
         replace(base, scored=scored),
-        replace(base, weight_Y=None),
-        replace(base, X=base.X[:50], Y=base.Y[:50]),
+        replace(base, split=None),
+        replace(base, X=base.X[:120], Y=base.Y[:120]),
     ]
     assert len({base.fingerprint, *(other.fingerprint for other in others)}) == 6
     assert replace(base, X=np.asfortranarray(base.X)).fingerprint == base.fingerprint
@@ -50,7 +50,8 @@ def test_rows_that_cannot_be_learnt_from() -> None:
         ({"X": base.X[:0], "Y": base.Y[:0]}, DataError, "at least one row"),
         ({"Y": base.Y.astype(int)}, LabelError, "boolean"),
         ({"Y": open_labels}, NotClosedError, "parent"),
-        ({"weight_Y": open_labels}, NotClosedError, "parent"),
+        ({"split": 0}, ArgumentError, "split"),
+        ({"split": len(base) + 1}, ArgumentError, "split"),
         ({"scored": ~base.scored}, ArgumentError, "scored"),
     ]:
         with pytest.raises(error, match=says):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rarenode.cli import data, demo, evaluate, fit, predict
+from rarenode.cli import data, demo, evaluate, fit, predict, reproduce
 from rarenode.cli.console import print_error
 from rarenode.errors import RarenodeError
 from rarenode.version import __version__
@@ -33,6 +33,7 @@ app.command("demo")(demo.demo)
 app.command("fit")(fit.fit)
 app.command("evaluate")(evaluate.evaluate)
 app.command("predict")(predict.predict)
+app.command("reproduce")(reproduce.reproduce)
 app.add_typer(data.app, name="data")
 
 

@@ -11,6 +11,7 @@ from rarenode.cli.data import Root
 
 Weighting = Literal["none", "as_published", "as_described"]
 Focus = Literal["none", "focal", "bbma", "gmu", "epistemic_kl", "epistemic_js", "predictive", "aleatoric"]
+Resample = Literal["none", "lpros", "lpros-textbook", "hros-pd", "hros-pd-published"]
 Ensemble = Literal["independent", "dropout"]
 EngineName = Literal["auto", "fused", "torch"]
 
@@ -21,6 +22,10 @@ def fit(
         typer.Argument(metavar="DATA", help="A name from `rarenode data list`, or an ARFF file.", show_default=False),
     ],
     out: Annotated[Path, typer.Option(metavar="RUN", help="The folder that will hold the model.", show_default=False)],
+    resample: Annotated[
+        Resample | None,
+        typer.Option(help="Train more often on rows that carry what is rare: LP-ROS or HROS-PD.", show_default="none"),
+    ] = None,
     members: Annotated[int | None, typer.Option(metavar="K", help="Members of the ensemble.", show_default="1")] = None,
     ensemble: Annotated[
         Ensemble | None,
@@ -74,6 +79,7 @@ def fit(
       rarenode fit cellcycle_FUN --out runs/plain --weighting none
       rarenode fit cellcycle_FUN --out runs/ten --members 10 --focus gmu
       rarenode fit cellcycle_FUN --out runs/ten --resume
+      rarenode fit cellcycle_FUN --out runs/cloned --resample lpros
       rarenode fit my_data.arff --out runs/mine --epochs 30 --settings mine.toml
     """
     # torch takes a second to load, and most commands need none
@@ -83,6 +89,7 @@ def fit(
     from rarenode.training.checkpoint import sole_use  # noqa: PLC0415
 
     options = {
+        "resample": resample,
         "members": members,
         "ensemble": ensemble,
         "weighting": weighting,

@@ -25,8 +25,8 @@ from rarenode.training.model_folder import parameters_fingerprint
 from rarenode.training.settings import explain
 
 SETTINGS = (
-    *("members", "ensemble", "weighting", "w0", "focus", "u0", "k", "hidden", "layers", "dropout", "activation"),
-    *("learning_rate", "weight_decay", "batch_size", "epochs", "engine"),
+    *("resample", "members", "ensemble", "weighting", "w0", "focus", "u0", "k", "hidden", "layers", "dropout"),
+    *("activation", "learning_rate", "weight_decay", "batch_size", "epochs", "engine"),
 )
 """The parameters that are settings of the training, under the same names."""
 
@@ -36,6 +36,9 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         hierarchy: of the labels; None means flat, and the labels themselves say which nodes there are.
+        resample: rows trained on more than once, because what they carry is rare: ``lpros``, ``lpros-textbook``,
+            ``hros-pd``, ``hros-pd-published`` (see `rarenode.LPROS` and `rarenode.HROSPD`), or ``none``. Node weights
+            are computed after it.
         members: of the ensemble.
         ensemble: ``independent`` (models of their own) or ``dropout`` (Monte-Carlo passes through one model).
         weighting: node weights by rarity: ``as_published``, ``as_described`` or ``none``; see `node_weights`.
@@ -85,6 +88,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         hierarchy: Hierarchy | None = None,
         *,
+        resample: str = "none",
         members: int = 1,
         ensemble: str = "independent",
         weighting: str = "as_published",
@@ -107,6 +111,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         verbose: bool = False,
     ) -> None:
         self.hierarchy = hierarchy
+        self.resample = resample
         self.members = members
         self.ensemble = ensemble
         self.weighting = weighting

@@ -21,6 +21,7 @@ from rarenode.metrics import Summary, summary
 from rarenode.models import initial_parameters
 from rarenode.objective import NodeWeights, WeightSchedule, node_weights
 from rarenode.objective.loss import Reduction
+from rarenode.resampling import make_resampler
 from rarenode.training.arrays import Arrays
 from rarenode.training.checkpoint import Checkpoints, Position, TrainingKey, sole_use
 from rarenode.training.history import EpochRecord
@@ -113,14 +114,16 @@ class _Run:
     def __init__(
         self, rows: TrainingRows, settings: Settings, valid: Split | None, folder: Path | None, watch: Watch
     ) -> None:
-        self.rows, self.settings, self.valid, self.folder, self.watch = rows, settings, valid, folder, watch
+        self.settings, self.valid, self.folder, self.watch = settings, valid, folder, watch
+        resampler = make_resampler(settings.resample, rows.hierarchy, settings.seed)
+        self.rows = rows if resampler is None else rows.resampled(resampler)
         self.shape = settings.shape(rows.features, len(rows.hierarchy))
-        self.batches = math.ceil(len(rows) / settings.batch_size)
-        self.weights = _node_weights(rows, settings)
+        self.batches = math.ceil(len(self.rows) / settings.batch_size)
+        self.weights = _node_weights(self.rows, settings)
         self.schedule = WeightSchedule(settings.schedule, settings.schedule_by, settings.schedule_towards, settings.mix)
         self.at = Position()
         self.engine = self._make_engine()
-        self.order = row_order(len(rows), settings.seed, 0)
+        self.order = row_order(len(self.rows), settings.seed, 0)
         self.best: Arrays = {}
         self.is_whole = True
         """Whether engine and position are of the same moment; while a step is taken they are not."""
@@ -270,8 +273,9 @@ class _Run:
 def _node_weights(rows: TrainingRows, settings: Settings) -> NodeWeights | None:
     if settings.weighting == "none":
         return None
-    labels = rows.Y if rows.weight_Y is None else rows.weight_Y
-    return node_weights(labels, rows.hierarchy, settings.w0, settings.weighting)
+    return node_weights(
+        rows.split_Y, rows.hierarchy, settings.w0, settings.weighting, settings.classes, side=settings.side
+    )
 
 
 def _check_valid(rows: TrainingRows, settings: Settings, valid: Split | None) -> None:

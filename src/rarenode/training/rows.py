@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rarenode.data.dataset import Dataset
 from rarenode.errors import ArgumentError, DataError, LabelError
 from rarenode.hierarchy import Hierarchy
+from rarenode.resampling import Resampler
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,28 +27,28 @@ class TrainingRows:
     hierarchy: Hierarchy
     scored: NDArray[np.bool_]
     """(nodes,): which nodes count in the loss."""
-    weight_Y: NDArray[np.bool_] | None = None  # noqa: N815 (Y is the field's name for labels)
-    """The labels that node weights are computed from; None is Y. The paper counts the training split only, and then
-    trains on training and validation rows."""
+    split: int | None = None
+    """How many of the rows, the first ones, are the training split, which is resampled and from which node weights are
+    computed; None is all. The paper trains on training and validation rows, but counts and clones only the former."""
 
     def __post_init__(self) -> None:
         nodes = len(self.hierarchy)
         check_features(self.X, None)
-        for name, labels in (("Y", self.Y), ("weight_Y", self.weight_Y)):
-            if labels is not None and np.asarray(labels).dtype != np.bool_:
-                raise LabelError(f"{name} must be boolean, got {np.asarray(labels).dtype}")
-            if labels is not None:
-                self.hierarchy.require_closed(labels)
+        if np.asarray(self.Y).dtype != np.bool_:
+            raise LabelError(f"Y must be boolean, got {np.asarray(self.Y).dtype}")
+        self.hierarchy.require_closed(self.Y)
         if len(self.X) != len(self.Y):
             raise DataError(f"X has {len(self.X)} rows and Y {len(self.Y)}")
         if not len(self.Y):
             raise DataError("training needs at least one row")
+        if self.split is not None and not 0 < self.split <= len(self.Y):
+            raise ArgumentError(f"split must lie between 1 and the {len(self.Y)} rows, got {self.split}")
         if self.scored.dtype != np.bool_ or self.scored.shape != (nodes,) or not self.scored.any():
             raise ArgumentError(f"scored must be a boolean mask of {nodes} nodes with at least one set")
 
     @classmethod
     def from_dataset(cls, dataset: Dataset, *, with_valid: bool = True) -> Self:
-        """The training rows of a dataset, and as in the paper its validation rows too; weights come from the former."""
+        """The training rows of a dataset, and as in the paper its validation rows too, outside the split."""
         train, valid = dataset.train, dataset.valid
         if valid is None or not with_valid:
             return cls(train.X, train.Y, dataset.hierarchy, dataset.scored)
@@ -56,8 +57,24 @@ class TrainingRows:
             Y=np.concatenate([train.Y, valid.Y]),
             hierarchy=dataset.hierarchy,
             scored=dataset.scored,
-            weight_Y=train.Y,
+            split=len(train.Y),
         )
+
+    def resampled(self, resampler: Resampler) -> Self:
+        """These rows with clones of some of the training split at its end; other rows stay as they are."""
+        chosen = resampler.resample(self.split_Y)
+        rest = slice(len(self.split_Y), None)
+        return replace(
+            self,
+            X=np.concatenate([self.X[chosen.rows], self.X[rest]]),
+            Y=np.concatenate([chosen.Y, self.Y[rest]]),
+            split=len(chosen.rows),
+        )
+
+    @property
+    def split_Y(self) -> NDArray[np.bool_]:  # noqa: N802 (Y is the field's name for labels)
+        """Labels of the training split."""
+        return self.Y[: self.split]
 
     def __len__(self) -> int:
         return len(self.Y)
@@ -70,7 +87,7 @@ class TrainingRows:
     @cached_property
     def fingerprint(self) -> str:
         """sha256 of everything but the hierarchy, which has its own."""
-        return fingerprint_arrays(self.X, self.Y, self.scored, self.weight_Y)
+        return fingerprint_arrays(self.X, self.Y, self.scored, np.array(len(self.split_Y)))
 
 
 def check_features(X: NDArray[Any], features: int | None) -> None:

@@ -25,6 +25,8 @@ from rarenode.models import MlpEnsemble
 from rarenode.models.mlp import Activation, EnsembleKind
 from rarenode.objective.schedule import By, Shape, Towards
 from rarenode.objective.uncertainties import UNCERTAINTIES
+from rarenode.objective.weights import Classes, Side
+from rarenode.resampling import ResamplingName
 
 Weighting = Literal["as_published", "as_described", "none"]
 Reduction = Literal["auto", "mean", "sum"]
@@ -59,6 +61,8 @@ class Settings(BaseModel):
     """The chance that a hidden unit is dropped in training."""
     activation: Activation = "relu"
     """What follows a hidden layer: relu or tanh."""
+    resample: ResamplingName = "none"
+    """Rows trained on more than once: none, lpros, lpros-textbook, hros-pd or hros-pd-published."""
     members: Count = 1
     """Members of the ensemble."""
     ensemble: EnsembleKind = "independent"
@@ -67,6 +71,10 @@ class Settings(BaseModel):
     """Node weights: as_published (what produced the paper's tables), as_described (what the paper prints), none."""
     w0: NotNegative = 0.25
     """The gate of the node weights: the least weight."""
+    side: Side | None = None
+    """Which annotations carry node weights: negatives, positives or both; not set, the side of the weighting."""
+    classes: Classes = "nodes"
+    """N_classes of the node weights: all nodes, or binary (2)."""
     focus: str | None = None
     """Which uncertainty weighs the loss: gmu, bbma, epistemic_kl, epistemic_js, predictive, aleatoric, or focal."""
     u0: NotNegative = 0.25

@@ -47,7 +47,7 @@ class TrainedModel:
     """The engine that computed the training."""
     history: tuple[EpochRecord, ...]
     training_positives: NDArray[np.int64]
-    """(nodes,): how many training rows carry each node."""
+    """(nodes,): how many training rows, without clones, carry each node."""
     versions: Mapping[str, str]
     fingerprints: Mapping[str, str]
     """sha256 of training rows, hierarchy and settings."""

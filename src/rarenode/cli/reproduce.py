@@ -1,0 +1,54 @@
+"""`rarenode reproduce`: train what a table or figure of the paper needs, as far as it is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rarenode.cli.data import Root
+
+SpecName = Annotated[
+    str,
+    typer.Argument(metavar="SPEC", help="A name from `rarenode specs`, or a TOML file.", show_default=False),
+]
+Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="The folder of the records.")]
+
+
+def reproduce(
+    spec: SpecName,
+    datasets: Annotated[
+        list[str] | None, typer.Option("--datasets", metavar="NAME", help="Only this dataset; may be repeated.")
+    ] = None,
+    methods: Annotated[
+        list[str] | None, typer.Option("--methods", metavar="NAME", help="Only this method; may be repeated.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Trainings of each.", show_default="the spec's")
+    ] = None,
+    jobs: Annotated[int, typer.Option(metavar="N", min=1, help="Trainings side by side; they share the cores.")] = 1,
+    results: Results = Path("results"),
+    root: Root = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+) -> None:
+    """Train what SPEC needs and DIR does not hold yet.
+
+    Every training leaves a JSON record in DIR as soon as it is done. Stopped by Ctrl-C or otherwise, the same command
+    goes on where it was; what several specs need is trained once. `rarenode table SPEC` and `rarenode figure SPEC` show
+    what came of it, at any time.
+
+    \b
+    Examples:
+      rarenode reproduce imbalance_fun --datasets cellcycle_FUN --seeds 1
+      rarenode reproduce imbalance_fun --methods None --methods w0=0.25 --jobs 2
+      rarenode reproduce my_method.toml --results my_results
+    """
+    # torch takes a second to load, and most commands need none
+    from rarenode.experiments.grid import tasks  # noqa: PLC0415
+    from rarenode.experiments.progress import choose_grid_watch  # noqa: PLC0415
+    from rarenode.experiments.runner import reproduce as train_missing  # noqa: PLC0415
+    from rarenode.experiments.spec import load_spec  # noqa: PLC0415
+
+    wanted = tasks(load_spec(spec), datasets, methods, seeds)
+    train_missing(wanted, results, jobs, root, choose_grid_watch(quiet))

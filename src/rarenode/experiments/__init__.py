@@ -1,0 +1,1 @@
+"""The paper as data: what was published, what is measured here, and the two side by side."""

@@ -1,0 +1,112 @@
+"""The grid of a spec: one `Cell` for each training."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rarenode.data.catalogue import find_entry
+from rarenode.errors import ArgumentError
+from rarenode.experiments.spec import Spec
+from rarenode.training.settings import WITHOUT_INFLUENCE, Settings
+
+BESIDE_THE_RESULT = WITHOUT_INFLUENCE | {"engine"}
+"""Settings that do not make another training: engines compute the same."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A dataset and settings: all that a training follows from. Methods of several specs may share one."""
+
+    dataset: str
+    settings: Settings
+
+    @property
+    def name(self) -> str:
+        """What differs from the paper's hyperparameters, readable, and a fingerprint: the name of its record's file.
+
+        The fingerprint is of the settings that are not rarenode's defaults, so that a setting added to rarenode later
+        does not change it.
+        """
+        told = ",".join(f"{name}={value}" for name, value in sorted(self._differing().items()))
+        return f"{told[:120]}-{self.fingerprint[:12]}"
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 of dataset and settings."""
+        defaults = Settings().to_dict()
+        chosen = {name: value for name, value in self.decisive.items() if value != defaults[name]}
+        return hashlib.sha256(json.dumps([self.dataset, chosen], sort_keys=True).encode("ascii")).hexdigest()
+
+    @property
+    def decisive(self) -> dict[str, object]:
+        """The settings that make it this training."""
+        return {name: value for name, value in self.settings.to_dict().items() if name not in BESIDE_THE_RESULT}
+
+    @property
+    def cost(self) -> float:
+        """About how long it takes, in no particular unit: parameters updated over all steps."""
+        entry, settings = find_entry(self.dataset), self.settings
+        rows = sum(file.rows for file in (entry.file("train"), entry.file("valid")) if file is not None)
+        clones = 0.0 if settings.resample == "none" else 0.4
+        shapes = settings.shape(entry.features, entry.nodes).parameter_shapes.values()
+        per_step = sum(map(math.prod, shapes)) + 20_000 * settings.members  # a pass has a price of its own
+        return settings.epochs * rows * (1 + clones) / settings.batch_size * per_step
+
+    def _differing(self) -> dict[str, object]:
+        usual = Settings.from_paper(find_entry(self.dataset).hyperparameters).to_dict() | {"seed": None}
+        return {name: value for name, value in self.decisive.items() if value != usual[name]}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A cell, and what the spec calls it."""
+
+    cell: Cell
+    method: str
+
+    def __str__(self) -> str:
+        return f"{self.cell.dataset}, {self.method}, seed {self.cell.settings.seed}"
+
+
+def tasks(
+    spec: Spec,
+    datasets: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+    seeds: int | None = None,
+) -> list[Task]:
+    """The trainings of a spec, or of some of its datasets and methods; one seed of everything before the next seed.
+
+    Args:
+        spec: the experiment.
+        datasets: only these.
+        methods: only these.
+        seeds: how many for each, instead of what the spec says.
+
+    Raises:
+        ArgumentError: the spec has no such dataset or method.
+    """
+    names = [method.name for method in spec.all_methods]
+    for given, known, what in ((datasets, list(spec.datasets), "dataset"), (methods, names, "method")):
+        for name in given or ():
+            if name not in known:
+                raise ArgumentError(f"the spec has no {what} {name!r}; it has {'; '.join(known)}")
+    return [
+        Task(cell(spec, dataset, method.name, seed), method.name)
+        for seed in range(seeds or max(method.seeds or spec.seeds for method in spec.all_methods))
+        for dataset in spec.datasets
+        if dataset in (datasets or spec.datasets)
+        for method in spec.all_methods
+        if method.name in (methods or names) and dataset in (method.datasets or spec.datasets)
+        if seed < (seeds or method.seeds or spec.seeds)
+    ]
+
+
+def cell(spec: Spec, dataset: str, method: str, seed: int) -> Cell:
+    """The training of one method on one dataset with one seed."""
+    (chosen,) = (candidate for candidate in spec.all_methods if candidate.name == method)
+    changes = spec.settings | chosen.settings | {"seed": seed}
+    return Cell(dataset, Settings.from_paper(find_entry(dataset).hyperparameters, **changes))

@@ -1,0 +1,135 @@
+"""`Record`: what one training came to, as a JSON file of its own.
+
+Records lie in ``FOLDER/DATASET/``, each under its cell's name, and beside them ``nodes.json`` with what is the same for
+all trainings on the dataset: the nodes' names, how many training rows carry each, and how many test rows.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rarenode.errors import FileFormatError
+from rarenode.experiments.grid import BESIDE_THE_RESULT, Cell
+from rarenode.metrics import Summary
+from rarenode.training.atomic import replacing
+from rarenode.training.settings import Settings, explain
+
+Count = Annotated[int, Field(ge=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+NODES = "nodes.json"
+FORBID = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class PredictedNodes(BaseModel):
+    """The nodes that are predicted in at least one test row; all others have scores of 0. Lists of one length."""
+
+    model_config = FORBID
+
+    column: tuple[Count, ...]
+    """In the order of ``nodes.json``."""
+    predicted: tuple[Count, ...]
+    """Test rows where it is predicted."""
+    true_positives: tuple[Count, ...]
+    """Test rows where it is predicted and labelled."""
+
+
+class DatasetNodes(BaseModel):
+    """The content of ``nodes.json``. Lists of one length."""
+
+    model_config = FORBID
+
+    hierarchy: str
+    """Its fingerprint."""
+    names: tuple[str, ...]
+    scored: tuple[bool, ...]
+    training_rows: tuple[Count, ...]
+    """Rows that trained, without clones, and carry the node."""
+    test_rows: tuple[Count, ...]
+
+
+class Record(BaseModel):
+    """One training."""
+
+    model_config = FORBID
+
+    format: Literal["rarenode record"] = "rarenode record"
+    dataset: str
+    settings: Settings
+    engine: str
+    versions: dict[str, str]
+    machine: str
+    threads: Count
+    """That the training had."""
+    steps_per_epoch: Count
+    summary: Summary
+    """On the test rows at the threshold 0.5; fractions."""
+    seconds: NotNegative
+    """From the first step to the last."""
+    steps_per_second: NotNegative
+    """In the middle one of the epochs."""
+    seconds_per_epoch: NotNegative
+    """In the middle one of the epochs."""
+    training_bytes: Count
+    """Parameters and the two moments of Adam."""
+    peak_bytes: Count | None
+    """The most memory that the process held; None where the system does not tell."""
+    nodes: PredictedNodes
+
+
+def record_path(folder: Path, cell: Cell) -> Path:
+    """Where a cell's record is, or will be."""
+    return folder / cell.dataset / f"{cell.name}.json"
+
+
+def write_record(folder: Path, cell: Cell, record: Record, nodes: DatasetNodes) -> None:
+    """Write a record, and the dataset's nodes where they are not there yet."""
+    path = record_path(folder, cell)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shared = path.with_name(NODES)
+    if not shared.exists():
+        _write(shared, nodes)
+    _write(path, record)
+
+
+def read_record(folder: Path, cell: Cell) -> Record | None:
+    """The record of a cell; None if there is none.
+
+    Raises:
+        FileFormatError: the file is no record, or one of another training.
+    """
+    path = record_path(folder, cell)
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        record = Record.model_validate_json(content, strict=False)
+    except ValidationError as error:
+        raise FileFormatError(path, None, f"this is no record: {explain(error, Record)}") from None
+    then = {name: value for name, value in record.settings.to_dict().items() if name not in BESIDE_THE_RESULT}
+    if record.dataset != cell.dataset or then != cell.decisive:
+        raise FileFormatError(path, None, "this is the record of another training; remove it, and it will be made anew")
+    return record
+
+
+def read_nodes(folder: Path, dataset: str) -> DatasetNodes:
+    """What ``nodes.json`` of a dataset holds."""
+    path = folder / dataset / NODES
+    try:
+        return DatasetNodes.model_validate_json(path.read_bytes(), strict=False)
+    except FileNotFoundError:
+        raise FileFormatError(path, None, "it is not there, though records of the dataset are") from None
+    except ValidationError as error:
+        raise FileFormatError(path, None, explain(error, DatasetNodes)) from None
+
+
+def _write(path: Path, content: BaseModel) -> None:
+    """A line for each field: readable, and short where a field is a long list."""
+    values: dict[str, Any] = content.model_dump(mode="json")
+    lines = (f"{json.dumps(name)}: {json.dumps(value, separators=(',', ':'))}" for name, value in values.items())
+    with replacing(path) as (part,):
+        part.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

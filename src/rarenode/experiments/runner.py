@@ -1,0 +1,111 @@
+"""`reproduce`: train what is missing of a grid, and keep each result as it comes.
+
+Trainings run in processes of their own, ``jobs`` side by side, which share the cores between them. A training's record
+is written by its process before anyone is told, so whatever is killed, and whenever, costs only what was under way.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import Protocol
+
+import numba
+import torch
+
+from rarenode.errors import Interrupted, RarenodeError, TrainingError
+from rarenode.experiments.grid import Task
+from rarenode.experiments.measure import measure
+from rarenode.experiments.record import Record, read_record, write_record
+
+
+class GridWatch(Protocol):
+    """Is told how a grid goes on."""
+
+    def started(self, missing: Sequence[Task], done: int) -> None:
+        """The missing ones are about to be trained; ``done`` are there already."""
+
+    def began(self, task: Task) -> None:
+        """A training is next."""
+
+    def finished(self, task: Task, record: Record) -> None:
+        """A training is done, and its record is kept."""
+
+    def failed(self, task: Task, error: BaseException) -> None:
+        """A training came to nothing; others go on."""
+
+    def over(self) -> None:
+        """Nothing more will be told."""
+
+
+def reproduce(tasks: Sequence[Task], folder: Path, jobs: int, root: Path | None, watch: GridWatch) -> None:
+    """Train the tasks that have no record in the folder.
+
+    Args:
+        tasks: what is wanted.
+        folder: where records are kept.
+        jobs: trainings side by side.
+        root: the folder of the data; None is that of ``RARENODE_DATA``.
+        watch: is told what happens.
+
+    Raises:
+        TrainingError: some trainings failed; all others were done.
+        Interrupted: Ctrl-C. What is done is kept.
+    """
+    missing = {task.cell.fingerprint: task for task in tasks if read_record(folder, task.cell) is None}
+    waiting = list(missing.values())[::-1]
+    watch.started(list(missing.values()), len({task.cell.fingerprint for task in tasks}) - len(missing))
+    failures: list[str] = []
+    running: dict[Future[Record], Task] = {}
+    jobs = max(1, min(jobs, len(waiting)))
+    pool = ProcessPoolExecutor(
+        jobs, multiprocessing.get_context("spawn"), _share_cores, (max(1, (os.cpu_count() or 1) // jobs),)
+    )
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                task = waiting.pop()
+                watch.began(task)
+                running[pool.submit(_train_and_keep, task, folder, root)] = task
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                task = running.pop(future)
+                try:
+                    watch.finished(task, future.result())
+                except BrokenProcessPool:
+                    raise TrainingError(
+                        f"{task}: the process that trained it was ended, most likely for want of memory; "
+                        "try fewer --jobs. What is done is kept"
+                    ) from None
+                except (RarenodeError, OSError) as error:
+                    failures.append(f"{task}: {error}")
+                    watch.failed(task, error)
+    except KeyboardInterrupt:
+        _end(pool)
+        raise Interrupted("stopped; what is done is kept, and the same command goes on from there") from None
+    finally:
+        watch.over()
+        pool.shutdown(wait=False, cancel_futures=True)
+    if failures:
+        raise TrainingError(f"{len(failures)} of {len(missing)} trainings failed. {' | '.join(failures)}")
+
+
+def _train_and_keep(task: Task, folder: Path, root: Path | None) -> Record:
+    record, nodes = measure(task.cell, root)
+    write_record(folder, task.cell, record, nodes)
+    return record
+
+
+def _share_cores(threads: int) -> None:
+    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+    torch.set_num_threads(threads)
+
+
+def _end(pool: ProcessPoolExecutor) -> None:
+    """End the processes of a pool, which would otherwise train to their end."""
+    for process in multiprocessing.active_children():
+        process.terminate()
+    pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,116 @@
+"""`HROSPD`: hierarchical random oversampling of label paths (Pereira, Costa, Silla, Information Sciences 2021).
+
+A node of a tree is the path that leads to it. With count_i the occurrences of path i or of one that goes on from it,
+paths without any dropped, and the root, whose count is that of everything, left aside:
+
+    IRLbP_i = largest count / count_i          HMeanIR = their mean          i is minority if IRLbP_i > HMeanIR
+    to create = floor(share * root count)      increase = ceil(to create / minority paths)
+    mean size = ceil(root count / paths)
+
+From the deepest level upwards, each minority path of the level gets ``min(increase, mean size - count)`` clones, drawn
+with replacement from the rows whose labels end there, or where none do, from the rows that go on below. Counts follow,
+and the next level's minority paths are those above the HMeanIR of the beginning.
+
+On a DAG a node may be reached by very many paths from a root. None is enumerated: all that a path's turn depends on is
+the node where it ends, so a node has its turn once, at the length of its longest path.
+
+* ``as_described``: counts are of rows; a clone is a whole row, with all its labels.
+* ``as_published``: counts are of label occurrences, so that a row counts once for each label that ends in it; and a
+  clone keeps only the minority label and its ancestors, which makes it a row that denies its other labels.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarenode.errors import ArgumentError
+from rarenode.hierarchy import Hierarchy
+from rarenode.resampling.resampler import Resampled, Resampler, check_share
+
+Variant = Literal["as_described", "as_published"]
+
+
+class HROSPD(Resampler):
+    """Clones rows of rare label paths, the deepest first.
+
+    Args:
+        hierarchy: of the labels.
+        share: clones for each row (``as_described``) or label occurrence (``as_published``); 0.1 in the paper.
+        variant: ``as_described`` or ``as_published``; see the module.
+        seed: decides which rows are cloned.
+
+    >>> tree = Hierarchy.from_edges([("root", "a"), ("root", "b"), ("a", "c")])
+    >>> Y = tree.close(tree.encode([["b"]] * 12 + [["a"]] * 7 + [["c"]]))
+    >>> sampler = HROSPD(tree)
+    >>> X, Y = sampler.fit_resample(np.arange(20), Y)
+    >>> sampler.sample_indices_[20:]
+    array([19, 19])
+    """
+
+    def __init__(
+        self, hierarchy: Hierarchy, share: float = 0.1, variant: Variant = "as_described", seed: int = 0
+    ) -> None:
+        if variant not in get_args(Variant):
+            raise ArgumentError(f"unknown variant {variant!r}; choose one of {', '.join(get_args(Variant))}")
+        self.hierarchy = hierarchy
+        self.share = check_share(share)
+        self.variant = variant
+        self.seed = seed
+
+    def resample(self, Y: Any) -> Resampled:
+        """Every row once, then clones level by level; see `Resampler`.
+
+        Raises:
+            NotClosedError: a row carries a node but not one of the node's parents.
+        """
+        labels = self.hierarchy.require_closed(Y)
+        ends = self._ends(labels)
+        if self.variant == "as_described":
+            counts, total = labels.sum(axis=0, dtype=np.int64), int(np.count_nonzero(labels.any(axis=1)))
+        else:
+            counts = self.hierarchy.sum_over_descendants(ends.sum(axis=0, dtype=np.int64))
+            total = int(np.count_nonzero(ends))
+        paths = counts > 0
+        if len(self.hierarchy.roots) == 1:
+            paths[0] = False  # columns are sorted by depth
+        ratios = counts[paths].max(initial=0) / counts[paths]
+        mean_ratio = ratios.mean() if len(ratios) else 0.0
+        minority = int(np.count_nonzero(ratios > mean_ratio))
+        if not minority:
+            return Resampled(np.arange(len(labels)), labels)
+        increase = math.ceil(math.floor(self.share * total) / minority)
+        mean_size = math.ceil(total / np.count_nonzero(paths))
+
+        rows, clone_labels = [np.arange(len(labels))], [labels]
+        generator = np.random.default_rng(self.seed)
+        for depth in range(int(self.hierarchy.depth.max()), -1, -1):
+            level = np.flatnonzero(paths & (self.hierarchy.depth == depth))
+            largest = counts[paths].max()
+            for node in level[largest / counts[level] > mean_ratio].tolist():
+                clones = min(increase, mean_size - int(counts[node]))
+                if clones <= 0:
+                    continue
+                ending = np.flatnonzero(ends[:, node])
+                drawn = generator.choice(ending if len(ending) else np.flatnonzero(labels[:, node]), clones)
+                copies = labels[drawn] if self.variant == "as_described" else self._only(node, clones)
+                counts += copies.sum(axis=0)
+                rows.append(drawn)
+                clone_labels.append(copies)
+        return Resampled(np.concatenate(rows), np.concatenate(clone_labels))
+
+    def _ends(self, labels: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Where a row carries a node and none of its children."""
+        ends = labels.T.copy()
+        for parents, starts, children in self.hierarchy.levels_upwards:
+            ends[parents] &= ~np.logical_or.reduceat(labels.T[children], starts, axis=0)
+        return ends.T
+
+    def _only(self, node: int, clones: int) -> NDArray[np.bool_]:
+        """Rows that carry a node, its ancestors and nothing else."""
+        label = np.zeros((1, len(self.hierarchy)), dtype=np.bool_)
+        label[0, node] = True
+        return np.repeat(self.hierarchy.close(label), clones, axis=0)
