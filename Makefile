@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint bench stress graph lock clean
+.PHONY: help setup demo test lint bench stress graph results lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -26,11 +26,12 @@ demo: setup ## train three times on synthetic data; ends in a table of the nodes
 test: setup ## run the tests; RARENODE_DATA=folder adds those on the real datasets
 	$(BIN)/python -m pytest -n 2
 
-lint: setup ## ruff, mypy --strict, import-linter, and whether the drawn module graph is true
+lint: setup ## ruff, mypy --strict, import-linter, and whether the module graph and docs/results are true
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/draw_module_graph.py --check
+	$(BIN)/python tools/write_results.py --check
 
 bench: setup ## time and memory against the dense formula; also to build/bench.json
 	$(BIN)/python -m bench
@@ -40,6 +41,9 @@ stress: setup ## kill and resume a training 200 times; it must end in the same b
 
 graph: setup ## draw the module graph into docs/architecture.md
 	$(BIN)/python tools/draw_module_graph.py
+
+results: setup ## write docs/results from the records in results/
+	$(BIN)/python tools/write_results.py
 
 lock: setup ## resolve pyproject.toml anew into the lock files
 	$(BIN)/python tools/lock.py

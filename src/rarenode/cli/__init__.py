@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rarenode.cli import data, demo, evaluate, fit, predict, reproduce
+from rarenode.cli import data, demo, evaluate, figure, fit, predict, reproduce, specs, table
 from rarenode.cli.console import print_error
 from rarenode.errors import RarenodeError
 from rarenode.version import __version__
@@ -24,6 +24,8 @@ Examples:
   rarenode fit cellcycle_FUN --out runs/first      train on it as the paper did
   rarenode evaluate runs/first                     what it finds in the test rows
   rarenode predict runs/first new.arff --out predictions.parquet
+  rarenode reproduce imbalance_fun --seeds 1       a table of the paper, measured here
+  rarenode table imbalance_fun                     beside what was published
 """,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -33,7 +35,10 @@ app.command("demo")(demo.demo)
 app.command("fit")(fit.fit)
 app.command("evaluate")(evaluate.evaluate)
 app.command("predict")(predict.predict)
+app.command("specs")(specs.specs)
 app.command("reproduce")(reproduce.reproduce)
+app.command("table")(table.table)
+app.command("figure")(figure.figure)
 app.add_typer(data.app, name="data")
 
 

@@ -109,4 +109,24 @@ def cell(spec: Spec, dataset: str, method: str, seed: int) -> Cell:
     """The training of one method on one dataset with one seed."""
     (chosen,) = (candidate for candidate in spec.all_methods if candidate.name == method)
     changes = spec.settings | chosen.settings | {"seed": seed}
-    return Cell(dataset, Settings.from_paper(find_entry(dataset).hyperparameters, **changes))
+    return Cell(dataset, simplest(Settings.from_paper(find_entry(dataset).hyperparameters, **changes)))
+
+
+def simplest(settings: Settings) -> Settings:
+    """The settings with defaults in place of what has no say, so that equal trainings are one.
+
+    >>> simplest(Settings(weighting="none", w0=0.5)) == simplest(Settings(mix=0.0))
+    True
+    """
+    idle: set[str] = set()
+    changes: dict[str, object] = {}
+    if settings.reduction == ("sum" if settings.members > 1 else "mean"):
+        idle.add("reduction")  # what auto would choose
+    if settings.focus is None:
+        idle |= {"u0", "k"}
+    if settings.weighting == "none" or settings.mix == 0:
+        changes["weighting"] = "none"
+        idle |= {"w0", "side", "classes", "mix", "schedule"}
+    if settings.schedule == "constant" or "schedule" in idle:
+        idle |= {"schedule_by", "schedule_towards"}
+    return settings.model_copy(update=changes | {name: Settings.model_fields[name].default for name in idle})

@@ -45,7 +45,7 @@ class PlainGrid:
         """See `GridWatch`."""
 
     def _print(self, line: str) -> None:
-        print(line, file=self.stream, flush=True)
+        print(_harmless(line), file=self.stream, flush=True)
 
 
 class RichGrid:
@@ -69,7 +69,7 @@ class RichGrid:
 
     def began(self, task: Task) -> None:
         """See `GridWatch`."""
-        self.display.update(self.bar, now=f"{task}")
+        self.display.update(self.bar, now=_harmless(f"{task}"))
 
     def finished(self, task: Task, record: Record) -> None:
         """See `GridWatch`."""
@@ -85,7 +85,7 @@ class RichGrid:
 
     def _next(self, task: Task, line: str) -> None:
         self.pace.add(task)
-        self.display.console.print(line)
+        self.display.console.print(_harmless(line))
         self.display.update(self.bar, completed=self.pace.done, place=self.pace.place, left=self.pace.left)
 
 
@@ -122,6 +122,11 @@ def told(task: Task, record: Record) -> str:
         f"{task}: F1 {100 * scores.f1:.2f}, recall {100 * scores.recall:.2f}, AP {100 * scores.ap:.2f}, "
         f"{scores.nodes_found} nodes found; {record.seconds:.0f} s, {record.steps_per_second:,.0f} steps/s"
     )
+
+
+def _harmless(line: str) -> str:
+    """The names of methods are anyone's: nothing in them may steer the terminal, or end the line."""
+    return "".join(character if character.isprintable() else " " for character in line)
 
 
 class _Pace:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rarenode.errors import FileFormatError
 from rarenode.experiments.grid import BESIDE_THE_RESULT, Cell
@@ -24,10 +24,20 @@ NODES = "nodes.json"
 FORBID = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class PredictedNodes(BaseModel):
-    """The nodes that are predicted in at least one test row; all others have scores of 0. Lists of one length."""
+class _Columns(BaseModel):
+    """Lists of one length."""
 
     model_config = FORBID
+
+    @model_validator(mode="after")
+    def _of_one_length(self) -> Self:
+        if len({len(values) for _, values in self if isinstance(values, tuple)}) > 1:
+            raise ValueError("its lists must be of one length")
+        return self
+
+
+class PredictedNodes(_Columns):
+    """The nodes that are predicted in at least one test row; all others have scores of 0."""
 
     column: tuple[Count, ...]
     """In the order of ``nodes.json``."""
@@ -37,10 +47,8 @@ class PredictedNodes(BaseModel):
     """Test rows where it is predicted and labelled."""
 
 
-class DatasetNodes(BaseModel):
-    """The content of ``nodes.json``. Lists of one length."""
-
-    model_config = FORBID
+class DatasetNodes(_Columns):
+    """The content of ``nodes.json``."""
 
     hierarchy: str
     """Its fingerprint."""
@@ -91,7 +99,9 @@ def write_record(folder: Path, cell: Cell, record: Record, nodes: DatasetNodes) 
     path.parent.mkdir(parents=True, exist_ok=True)
     shared = path.with_name(NODES)
     if not shared.exists():
-        _write(shared, nodes)
+        own = path.with_name(f".{cell.fingerprint}.nodes")  # processes side by side may all find themselves the first
+        _write(own, nodes)
+        own.replace(shared)
     _write(path, record)
 
 

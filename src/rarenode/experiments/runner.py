@@ -2,16 +2,19 @@
 
 Trainings run in processes of their own, ``jobs`` side by side, which share the cores between them. A training's record
 is written by its process before anyone is told, so whatever is killed, and whenever, costs only what was under way.
+No process outlives the one that started it.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from threading import Thread
 from typing import Protocol
 
 import numba
@@ -53,17 +56,22 @@ def reproduce(tasks: Sequence[Task], folder: Path, jobs: int, root: Path | None,
         watch: is told what happens.
 
     Raises:
-        TrainingError: some trainings failed; all others were done.
+        TrainingError: some trainings failed, and all others were done; or no more can be, and the message says why.
         Interrupted: Ctrl-C. What is done is kept.
     """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TrainingError(f"records cannot be kept in {folder}: {error}") from None
     missing = {task.cell.fingerprint: task for task in tasks if read_record(folder, task.cell) is None}
     waiting = list(missing.values())[::-1]
     watch.started(list(missing.values()), len({task.cell.fingerprint for task in tasks}) - len(missing))
     failures: list[str] = []
     running: dict[Future[Record], Task] = {}
     jobs = max(1, min(jobs, len(waiting)))
+    not_ours = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(
-        jobs, multiprocessing.get_context("spawn"), _share_cores, (max(1, (os.cpu_count() or 1) // jobs),)
+        jobs, multiprocessing.get_context("spawn"), _begin, (max(1, (os.cpu_count() or 1) // jobs),)
     )
     try:
         while waiting or running:
@@ -71,20 +79,27 @@ def reproduce(tasks: Sequence[Task], folder: Path, jobs: int, root: Path | None,
                 task = waiting.pop()
                 watch.began(task)
                 running[pool.submit(_train_and_keep, task, folder, root)] = task
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                task = running.pop(future)
+            done = wait(running, return_when=FIRST_COMPLETED).done
+            for future in sorted(done, key=lambda future: future.exception() is not None):
+                task = running[future]
                 try:
-                    watch.finished(task, future.result())
-                except BrokenProcessPool:
-                    raise TrainingError(
-                        f"{task}: the process that trained it was ended, most likely for want of memory; "
-                        "try fewer --jobs. What is done is kept"
-                    ) from None
+                    record = future.result()
                 except (RarenodeError, OSError) as error:
                     failures.append(f"{task}: {error}")
                     watch.failed(task, error)
+                else:
+                    watch.finished(task, record)
+                del running[future]
+    except BrokenProcessPool:  # nobody knows which process died, as the others are ended with it
+        under_way = " | ".join(map(str, running.values())) or "between two trainings"
+        raise TrainingError(
+            f"{under_way}: a process that trains was ended, most likely for want of memory; try fewer --jobs. "
+            "What is done is kept"
+        ) from None
     except KeyboardInterrupt:
-        _end(pool)
+        for process in set(multiprocessing.active_children()) - not_ours:
+            process.terminate()  # it would train to its end
+        pool.shutdown(wait=True, cancel_futures=True)
         raise Interrupted("stopped; what is done is kept, and the same command goes on from there") from None
     finally:
         watch.over()
@@ -99,13 +114,17 @@ def _train_and_keep(task: Task, folder: Path, root: Path | None) -> Record:
     return record
 
 
-def _share_cores(threads: int) -> None:
+def _begin(threads: int) -> None:
+    """What a process does before it trains."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent as well, which ends its processes
+    Thread(target=_end_with_parent, daemon=True).start()
     numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
     torch.set_num_threads(threads)
 
 
-def _end(pool: ProcessPoolExecutor) -> None:
-    """End the processes of a pool, which would otherwise train to their end."""
-    for process in multiprocessing.active_children():
-        process.terminate()
-    pool.shutdown(wait=True, cancel_futures=True)
+def _end_with_parent() -> None:
+    """A parent that is killed cannot end its processes, which would wait forever for the next training."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -10,6 +10,7 @@ that a method of one's own is one more ``[[methods]]``. Nothing in a spec is exe
     seeds = 3                                   trainings of each method on each dataset, with the seeds 0, 1, 2
     bold = "others"                             or the names of the baselines to exceed
     settings = { members = 10 }                 of all methods, on top of the paper's hyperparameters of a dataset
+    reductions = { of = "dropout", against = "GMU", measures = ["seconds_per_epoch", "f1"] }      see `Reductions`
 
     [[methods]]
     name = "GMU"
@@ -28,7 +29,7 @@ that a method of one's own is one more ``[[methods]]``. Nothing in a spec is exe
     setting = "members"
     measures = ["f1"]
 
-    [published.cellcycle_FUN]                   in percent: [mean, deviation], or the mean alone
+    [published.cellcycle_FUN]                   [mean, deviation], or the mean alone; scores in percent
     GMU = { f1 = [7.31, 0.20], recall = [7.57, 0.21] }
 """
 
@@ -43,14 +44,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from rarenode.data.catalogue import catalogue, find_entry
+from rarenode.data.catalogue import find_entry
 from rarenode.errors import ArgumentError, FileFormatError, MissingFileError
 from rarenode.training.settings import Settings, explain
 
-Measure = Literal[
-    *("f1", "precision", "recall", "bin_ap", "ap"),
-    *("previous_best_f1", "seconds_per_epoch", "steps_per_second", "memory_mb"),
-]
+Measure = Literal["f1", "precision", "recall", "bin_ap", "ap", "seconds_per_epoch", "steps_per_second", "memory_mb"]
 REBUILT = "_rebuilt"
 """Ends the name of a dataset that was put together again; the paper's numbers are of the original."""
 
@@ -108,6 +106,14 @@ class Panel(_Part):
     methods: tuple[str, ...] | None = None
 
 
+class Reductions(_Part):
+    """What one method saves or loses against another, in percent of the other, averaged over datasets."""
+
+    of: Name
+    against: Name
+    measures: Annotated[tuple[Measure, ...], Field(min_length=1)]
+
+
 class Spec(_Part):
     """An experiment."""
 
@@ -120,6 +126,7 @@ class Spec(_Part):
     methods: tuple[Method, ...] = ()
     sweeps: tuple[Sweep, ...] = ()
     panels: tuple[Panel, ...] = ()
+    reductions: Reductions | None = None
     published: dict[str, dict[str, dict[Measure, Published]]] = {}
 
     @property
@@ -143,6 +150,10 @@ class Spec(_Part):
         for dataset in self.datasets:
             find_entry(dataset)
         for method in self.all_methods:
+            if "seed" in self.settings | method.settings:
+                raise ValueError(
+                    f"method {method.name!r}: seed is not for a spec to set; seeds says how many there are"
+                )
             try:
                 Settings.from_paper(find_entry(self.datasets[0]).hyperparameters, **(self.settings | method.settings))
             except ArgumentError as error:
@@ -155,6 +166,9 @@ class Spec(_Part):
             _among(dataset, [name.removesuffix(REBUILT) for name in self.datasets], "published")
             for method_name in rows:
                 _among(method_name, names, f"published.{dataset}")
+        if self.reductions is not None:
+            for method_name in (self.reductions.of, self.reductions.against):
+                _among(method_name, names, "reductions")
         for panel in self.panels:
             for method_name in panel.methods or ():
                 _among(method_name, names, f"panel {panel.title!r}")
@@ -195,8 +209,17 @@ def _parse(text: str, path: str) -> Spec:
         return Spec.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise FileFormatError(path, None, f"this is not TOML: {error}") from None
+    except RecursionError:
+        raise FileFormatError(path, None, "its values are nested too deeply") from None
     except ValidationError as error:
-        raise FileFormatError(path, None, explain(error, Spec)) from None
+        raise FileFormatError(path, None, _problem(error)) from None
+
+
+def _problem(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    if first["loc"]:
+        return explain(error, Spec)
+    return first["msg"].removeprefix("Value error, ")  # of the whole spec, which would be no help if shown
 
 
 def _among(name: str | None, names: Any, what: str) -> None:

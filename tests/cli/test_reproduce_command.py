@@ -1,0 +1,244 @@
+"""`rarenode reproduce` as a shell runs it, in a process of its own: its workers are real, and so are the signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from rarenode.cli import app
+from rarenode.data.catalogue import find_entry
+from rarenode.errors import ArgumentError, FileFormatError, MissingFileError, RarenodeError
+from tests.experiments.small_grid import STANDING_FOR, write_files
+
+HEARING = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+"""A shell may have started these tests deaf to Ctrl-C, and that is inherited."""
+COMMAND = (sys.executable, "-c", f"{HEARING}; from rarenode.cli import main; main()", "reproduce")
+LONG = 120
+"""Seconds that a process may take to begin, on a busy machine."""
+SOON = 30
+
+SPEC = """
+title = "small"
+datasets = ["gasch2_FUN"]
+seeds = 2
+settings = { hidden = 2, layers = 1, dropout = 0.0, batch_size = 4000, epochs = 1, engine = "torch" }
+[[methods]]
+name = "plain"
+settings = { weighting = "none" }
+[[methods]]
+name = "weighted"
+settings = { weighting = "as_published" }
+"""
+ENDLESS = SPEC.replace("seeds = 2", "seeds = 1").replace('"as_published" }', '"as_published", epochs = 1_000_000_000 }')
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    write_files(folder, find_entry(STANDING_FOR))
+    return folder
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(SPEC)
+    return path
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return tmp_path / "results"
+
+
+def shell(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [*COMMAND, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=3 * LONG)
+
+
+def records(results: Path) -> list[str]:
+    return sorted(path.name.rsplit("-", 1)[0] for path in results.glob("*/*-*.json"))
+
+
+def fail(error: type[RarenodeError], *arguments: str | Path) -> str:
+    result = CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
+    assert isinstance(result.exception, error), repr(result.exception)
+    return str(result.exception)
+
+
+def until(happens: Callable[[], object], seconds: float) -> bool:
+    last = time.monotonic() + seconds
+    while not (happened := happens()) and time.monotonic() < last:
+        time.sleep(0.05)
+    return bool(happened)
+
+
+def test_a_part_then_the_rest_then_nothing(spec: Path, root: Path, results: Path) -> None:
+    where = (spec, "--root", root, "--results", results)
+    done = shell(*where, "--seeds", "1", "--methods", "plain")
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert lines[0] == "1 trainings to do"
+    assert lines[1].startswith("[1/1] gasch2_FUN, plain, seed 0: F1 ")
+    assert lines[1].endswith("; 0:00:00 left")
+    assert len(lines) == 2
+    first = next(results.glob("*/*-*.json"))
+    before = first.stat().st_mtime_ns
+
+    done = shell(*where, "--jobs", "2")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[0] == "3 trainings to do; 1 are there already"
+    usual = "batch_size=4000,dropout=0.0,epochs=1,hidden=2,layers=1"
+    assert records(results) == [
+        f"{usual},seed=0", f"{usual},seed=0,weighting=none", f"{usual},seed=1", f"{usual},seed=1,weighting=none",
+    ]  # fmt: skip
+    assert first.stat().st_mtime_ns == before
+
+    done = shell(*where, "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_cores_are_shared(spec: Path, root: Path, results: Path) -> None:
+    assert shell(spec, "--root", root, "--results", results, "--seeds", "1", "--jobs", "2").returncode == 0
+    told = {json.loads(path.read_text())["threads"] for path in results.glob("*/*-*.json")}
+    assert told == {max(1, (os.cpu_count() or 1) // 2)}
+
+
+def test_failures_are_one_line_at_the_end_and_exit_code_1(spec: Path, root: Path, results: Path) -> None:
+    spec.write_text(SPEC.replace('"none" }', '"none", learning_rate = 1e30, epochs = 3 }'))
+    done = shell(spec, "--root", root, "--results", results, "--seeds", "1", "--quiet")
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("rarenode: 1 of 2 trainings failed. gasch2_FUN, plain, seed 0: ")
+    assert len(records(results)) == 1
+
+
+class TestMistakes:
+    def test_a_spec_that_is_not_there(self) -> None:
+        assert "did you mean 'imbalance_fun'?" in fail(MissingFileError, "imbalance_fum")
+
+    def test_a_file_that_is_no_spec(self, spec: Path) -> None:
+        spec.write_text("title = ")
+        assert "this is not TOML" in fail(FileFormatError, spec)
+
+    def test_names_that_the_spec_has_not(self, spec: Path, results: Path) -> None:
+        for option, what in (("--datasets", "dataset"), ("--methods", "method")):
+            told = fail(ArgumentError, spec, option, "none of these", "--results", results)
+            assert told.startswith(f"the spec has no {what} 'none of these'; it has ")
+        assert not results.exists()
+
+    @pytest.mark.parametrize("option", ["--seeds", "--jobs"])
+    def test_numbers_below_1(self, spec: Path, option: str) -> None:
+        assert CliRunner().invoke(app, ["reproduce", str(spec), option, "0"]).exit_code == 2
+
+
+def test_help_teaches_by_examples() -> None:
+    result = CliRunner().invoke(app, ["reproduce", "--help"])
+    assert "Examples:\n" in result.output
+    assert "  rarenode reproduce imbalance_fun" in result.output
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+class TestSignals:
+    """One training is done, and another would never be, when a signal arrives."""
+
+    @pytest.fixture
+    def under_way(self, spec: Path, root: Path, results: Path) -> Iterator[subprocess.Popen[str]]:
+        spec.write_text(ENDLESS)
+        command = [*COMMAND, str(spec), "--root", str(root), "--results", str(results), "--jobs", "2"]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        try:
+            ready = until(lambda: records(results) and len(deaf_workers(process.pid)) == 2, LONG)
+            assert ready, process.poll()
+            yield process
+        finally:
+            for left in members(process.pid):
+                os.kill(left, signal.SIGKILL)
+            process.communicate()
+
+    @pytest.mark.parametrize("reached", ["the command", "its workers too, as from a terminal"])
+    def test_ctrl_c(self, under_way: subprocess.Popen[str], results: Path, reached: str) -> None:
+        (os.kill if reached == "the command" else os.killpg)(under_way.pid, signal.SIGINT)
+        _, told = under_way.communicate(timeout=SOON)
+        assert under_way.returncode == 1
+        assert told.splitlines()[-1] == (
+            "rarenode: stopped; what is done is kept, and the same command goes on from there"
+        )
+        assert "Traceback" not in told
+        assert until(lambda: not members(under_way.pid), SOON)
+        assert len(records(results)) == 1
+
+    @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+    def test_no_worker_outlives_a_command_that_is_killed(
+        self, under_way: subprocess.Popen[str], results: Path, number: signal.Signals
+    ) -> None:
+        under_way.send_signal(number)
+        assert under_way.wait(timeout=SOON) == -number
+        assert until(lambda: not members(under_way.pid), SOON)
+        assert len(records(results)) == 1
+
+    def test_a_worker_that_is_killed(self, under_way: subprocess.Popen[str], results: Path) -> None:
+        os.kill(deaf_workers(under_way.pid)[0], signal.SIGKILL)
+        _, told = under_way.communicate(timeout=SOON)
+        assert under_way.returncode == 1
+        assert "gasch2_FUN, weighted, seed 0: a process that trains was ended" in told.splitlines()[-1]
+        assert until(lambda: not members(under_way.pid), SOON)
+        assert len(records(results)) == 1
+
+
+def members(session: int) -> Sequence[int]:
+    """The processes of a session, those aside that have ended and wait for their parent."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, _, its_session = (folder / "stat").read_text().rsplit(")", 1)[1].split()[:4]
+        except OSError:  # it ended in the meantime
+            continue
+        if int(its_session) == session and state != "Z":
+            found.append(int(folder.name))
+    return found
+
+
+def deaf_workers(session: int) -> Sequence[int]:
+    """The workers of a session that have begun: they leave Ctrl-C to their parent."""
+    found = []
+    for pid in members(session):
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+            status = Path(f"/proc/{pid}/status").read_text()
+        except OSError:
+            continue
+        ignored = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigIgn"))
+        if b"spawn_main" in command and ignored >> (signal.SIGINT - 1) & 1:
+            found.append(pid)
+    return found
+
+
+@pytest.mark.real_data
+def test_real_data_then_nothing_more_to_train(tmp_path: Path, results: Path) -> None:
+    spec = tmp_path / "one_epoch.toml"
+    spec.write_text(
+        'title = "one epoch"\ndatasets = ["spo_FUN"]\nsettings = { epochs = 1 }\n[[methods]]\nname = "weighted"\n'
+    )
+    done = shell(spec, "--seeds", "1", "--results", results)
+    assert done.returncode == 0, done.stderr
+    (kept,) = results.glob("spo_FUN/*-*.json")
+    record = json.loads(kept.read_text())
+    assert record["steps_per_epoch"] == 610  # 1600 + 837 rows in batches of 4
+    assert record["summary"]["nodes"] == 499
+    assert 0.05 < record["summary"]["ap"] < 0.3
+
+    before = kept.stat().st_mtime_ns
+    again = shell(spec, "--seeds", "1", "--results", results)
+    assert again.returncode == 0
+    assert again.stderr == "0 trainings to do; 1 are there already\n"
+    assert kept.stat().st_mtime_ns == before
