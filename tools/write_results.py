@@ -42,7 +42,8 @@ def main() -> None:
 def _page(name: str, spec: Spec) -> str:
     table = as_markdown(compare(spec, gather(spec, RECORDS)))
     drawing = f"\n![{spec.title}]({name}.svg)\n"
-    commands = f"\nMeasured by `rarenode reproduce {name}`; shown by `rarenode table {name}` and `rarenode figure {name}`.\n"
+    shown = f"`rarenode table {name}` and `rarenode figure {name}`"
+    commands = f"\nMeasured by `rarenode reproduce {name}`; shown by {shown}.\n"
     return HEAD + table.rstrip("\n") + "\n" + drawing + commands
 
 

@@ -22,6 +22,7 @@ the node where it ends, so a node has its turn once, at the length of its longes
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
-from rarenode.resampling.resampler import Resampled, Resampler, check_share
+from rarenode.resampling.resampler import Resampled, Resampler, check_seed, check_share, share_of
 
 Variant = Literal["as_described", "as_published"]
 
@@ -59,7 +60,7 @@ class HROSPD(Resampler):
         self.hierarchy = hierarchy
         self.share = check_share(share)
         self.variant = variant
-        self.seed = seed
+        self.seed = check_seed(seed)
 
     def resample(self, Y: Any) -> Resampled:
         """Every row once, then clones level by level; see `Resampler`.
@@ -77,20 +78,18 @@ class HROSPD(Resampler):
         paths = counts > 0
         if len(self.hierarchy.roots) == 1:
             paths[0] = False  # columns are sorted by depth
-        ratios = counts[paths].max(initial=0) / counts[paths]
-        mean_ratio = ratios.mean() if len(ratios) else 0.0
-        minority = int(np.count_nonzero(ratios > mean_ratio))
+        mean_ratio = _mean_ratio(counts[paths])
+        minority = int(np.count_nonzero(_is_minority(counts[paths], counts[paths], mean_ratio)))
         if not minority:
             return Resampled(np.arange(len(labels)), labels)
-        increase = math.ceil(math.floor(self.share * total) / minority)
-        mean_size = math.ceil(total / np.count_nonzero(paths))
+        increase = math.ceil(Fraction(math.floor(share_of(self.share, total)), minority))
+        mean_size = math.ceil(Fraction(total, int(np.count_nonzero(paths))))
 
         rows, clone_labels = [np.arange(len(labels))], [labels]
         generator = np.random.default_rng(self.seed)
         for depth in range(int(self.hierarchy.depth.max()), -1, -1):
             level = np.flatnonzero(paths & (self.hierarchy.depth == depth))
-            largest = counts[paths].max()
-            for node in level[largest / counts[level] > mean_ratio].tolist():
+            for node in level[_is_minority(counts[level], counts[paths], mean_ratio)].tolist():
                 clones = min(increase, mean_size - int(counts[node]))
                 if clones <= 0:
                     continue
@@ -114,3 +113,19 @@ class HROSPD(Resampler):
         label = np.zeros((1, len(self.hierarchy)), dtype=np.bool_)
         label[0, node] = True
         return np.repeat(self.hierarchy.close(label), clones, axis=0)
+
+
+def _mean_ratio(counts: NDArray[np.int64]) -> Fraction:
+    """HMeanIR, exactly: a ratio may equal it, and is then not above it."""
+    different, times = (values.tolist() for values in np.unique(counts, return_counts=True))
+    ratios = sum(Fraction(t * different[-1], c) for c, t in zip(different, times, strict=True))
+    return Fraction(ratios) / max(len(counts), 1)
+
+
+def _is_minority(counts: NDArray[np.int64], all_counts: NDArray[np.int64], mean_ratio: Fraction) -> NDArray[np.bool_]:
+    """Where the largest of all counts, divided by a count, is above the mean ratio."""
+    if not len(all_counts):
+        return np.zeros(len(counts), dtype=np.bool_)
+    bound = Fraction(int(all_counts.max())) / mean_ratio  # a whole number is below it if it is below it rounded up
+    minority: NDArray[np.bool_] = counts < math.ceil(bound)
+    return minority

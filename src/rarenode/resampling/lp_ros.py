@@ -20,13 +20,16 @@ Clones are drawn from their bag with replacement.
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.errors import ArgumentError, LabelError
-from rarenode.resampling.resampler import Resampled, Resampler, check_share
+from rarenode.errors import ArgumentError
+from rarenode.metrics.node_scores import as_indicator
+from rarenode.resampling.resampler import Resampled, Resampler, check_seed, check_share, share_of
 
 Rounding = Literal["up", "textbook"]
 
@@ -51,13 +54,11 @@ class LPROS(Resampler):
             raise ArgumentError(f"unknown rounding {rounding!r}; choose one of {', '.join(get_args(Rounding))}")
         self.share = check_share(share)
         self.rounding = rounding
-        self.seed = seed
+        self.seed = check_seed(seed)
 
     def resample(self, Y: Any) -> Resampled:
         """Every row once, then clones bag by bag; see `Resampler`."""
-        labels = np.asarray(Y)
-        if labels.ndim != 2 or labels.dtype != np.bool_:
-            raise LabelError(f"labels must be boolean (rows, nodes); got {labels.dtype} {labels.shape}")
+        labels = as_indicator(Y, "labels")
         rows = np.arange(len(labels))
         if not len(rows):
             return Resampled(rows, labels)
@@ -69,16 +70,16 @@ class LPROS(Resampler):
     def _clones(self, sizes: NDArray[np.int64], first_row: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
         """How many clones each bag gets."""
         clones = np.zeros(len(sizes), dtype=np.int64)
-        mean = rows / len(sizes)
-        minority = np.flatnonzero(sizes < mean)
+        room = math.ceil(Fraction(rows, len(sizes))) - sizes  # a bag grows to the mean, rounded up to whole rows
+        minority = np.flatnonzero(sizes * len(sizes) < rows)
         if not len(minority):
             return clones
-        room = mean - sizes[minority]
+        budget = share_of(self.share, rows)
         if self.rounding == "up":
-            clones[minority] = np.ceil(np.minimum(self.share * rows / len(minority), room))
+            clones[minority] = np.minimum(math.ceil(budget / len(minority)), room[minority])
             return clones
         minority = minority[np.lexsort((first_row[minority], sizes[minority]))]
-        clones[minority] = _in_turn(np.ceil(mean - sizes[minority]).astype(np.int64), int(self.share * rows))
+        clones[minority] = _in_turn(room[minority], math.floor(budget))
         return clones
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from numbers import Real
 from typing import Any
 
@@ -42,8 +43,8 @@ class Resampler(ABC):
         features = np.asarray(X)
         chosen = self.resample(Y)
         rows = len(np.asarray(Y))
-        if len(features) != rows:
-            raise DataError(f"X has {len(features)} rows and Y {rows}")
+        if features.shape[:1] != (rows,):
+            raise DataError(f"X must have a row for each of the {rows} rows of Y; its shape is {features.shape}")
         self.sample_indices_ = chosen.rows
         return features[chosen.rows], chosen.Y
 
@@ -53,3 +54,15 @@ def check_share(share: float) -> float:
     if isinstance(share, bool) or not (isinstance(share, Real) and 0 <= share < np.inf):
         raise ArgumentError(f"share must be a number of at least 0, got {share!r}")
     return float(share)
+
+
+def check_seed(seed: int) -> int:
+    """``seed`` if it can decide what is drawn."""
+    if isinstance(seed, bool) or not (isinstance(seed, int | np.integer) and seed >= 0):
+        raise ArgumentError(f"seed must be a whole number of at least 0, got {seed!r}")
+    return int(seed)
+
+
+def share_of(share: float, count: int) -> Fraction:
+    """``share * count``, where 0.29 is 29 hundredths and not the binary fraction next to it."""
+    return Fraction(repr(share)) * count
