@@ -95,7 +95,7 @@ class Panel(_Part):
     """A drawing in the figure of a spec.
 
     ``sweep``: measures over a swept setting, a line for each series and measure. ``nodes``: a measure of the most
-    frequent nodes, a line for each method. ``methods``: a measure of each method, as bars, averaged over datasets.
+    frequent nodes, a line for each method. ``methods``: a measure of each method, averaged over datasets.
     """
 
     kind: Literal["sweep", "nodes", "methods"]

@@ -1,0 +1,41 @@
+"""`rarenode figure`: draw what a spec's trainings came to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rarenode.cli.reproduce import Results, SpecName
+
+
+def figure(
+    spec: SpecName,
+    datasets: Annotated[
+        list[str] | None, typer.Option("--datasets", metavar="NAME", help="Only this dataset; may be repeated.")
+    ] = None,
+    results: Results = Path("results"),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to.")] = Path("figures"),
+) -> None:
+    """Draw SPEC's figure from the records that are there, as SVG and as PNG.
+
+    A spec of a table gets a chart for each dataset: F1 of every method, published and ours. Open marks are what the
+    paper has.
+
+    \b
+    Examples:
+      rarenode figure ensemble_size
+      rarenode figure imbalance_fun --datasets cellcycle_FUN --datasets spo_FUN
+      rarenode figure my_method.toml --results my_results --out drawings
+    """
+    # matplotlib and torch take seconds to load, and most commands need neither
+    from rarenode.experiments.figures.charts import figure_of  # noqa: PLC0415
+    from rarenode.experiments.figures.drawing import draw  # noqa: PLC0415
+    from rarenode.experiments.spec import load_spec  # noqa: PLC0415
+
+    numbers = figure_of(load_spec(spec), results, datasets)
+    for path in draw(numbers, out, Path(spec).stem):
+        print(path)
+    if numbers.missing:
+        print(f"{numbers.missing} of {numbers.trainings} trainings are missing; `rarenode reproduce` makes them")

@@ -1,0 +1,1 @@
+"""Figures of specs: `charts` finds the numbers to draw, `drawing` draws them."""
