@@ -118,7 +118,7 @@ def _begin(threads: int) -> None:
     """What a process does before it trains."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent as well, which ends its processes
     Thread(target=_end_with_parent, daemon=True).start()
-    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+    numba.set_num_threads(min(threads, numba.get_num_threads()))
     torch.set_num_threads(threads)
 
 

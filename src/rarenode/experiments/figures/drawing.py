@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib.style
 from matplotlib.artist import Artist
@@ -31,11 +31,13 @@ from rarenode.experiments.comparison import Estimate
 from rarenode.experiments.figures.charts import Chart, FigureData
 from rarenode.training.atomic import replacing
 
+Dash = Literal["-", "--", "-.", ":"]
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's, without the yellow, which is too pale for a line on white."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 """Their number and that of the colours have no common divisor, so that pairs repeat late."""
-DASHES = ("-", "--", "-.", ":")
+DASHES: tuple[Dash, ...] = ("-", "--", "-.", ":")
 INK, GREY = "#222222", "#6b6b6b"
 STYLE: dict[str, Any] = {
     "svg.fonttype": "none",  # text stays text
@@ -237,7 +239,7 @@ def _has_deviation(points: Sequence[Estimate | None]) -> bool:
     return any(point is not None and point.deviation is not None for point in points)
 
 
-def _look(index: int) -> tuple[str, str, str]:
+def _look(index: int) -> tuple[str, str, Dash]:
     dash = DASHES[index // len(COLOURS) % len(DASHES)]
     return COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)], dash
 
