@@ -14,7 +14,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
 BLOCK = re.compile(r"(<!-- module graph -->\n).*?(<!-- end of module graph -->)", re.DOTALL)
 LAYERS = (
     *("cli", "experiments", "estimator", "training", "engines", "models"),
-    *("objective", "resampling", "metrics", "data", "hierarchy", "errors", "version"),
+    *("objective", "resampling", "metrics", "data", "hierarchy", "errors", "printable", "version"),
 )
 
 
@@ -35,7 +35,7 @@ def draw() -> str:
     for importer in sorted(graph.modules - {"rarenode"}):
         for imported in sorted(graph.find_modules_directly_imported_by(importer) - {"rarenode"}):
             # Everything may raise our errors or tell our version; those arrows would hide the others.
-            if imported not in ("rarenode.errors", "rarenode.version"):
+            if imported not in ("rarenode.errors", "rarenode.printable", "rarenode.version"):
                 lines.append(f"    {_id(importer)} --> {_id(imported)}")
     return "\n".join([*lines, "```", ""])
 
@@ -46,7 +46,7 @@ def _id(module: str) -> str:
 
 def _title(module: str) -> str:
     layer, _, name = module.removeprefix("rarenode.").partition(".")
-    return name or f"{layer}/__init__" if layer not in ("errors", "version") else layer
+    return name or f"{layer}/__init__" if layer not in ("errors", "printable", "version") else layer
 
 
 def main() -> None:

@@ -71,6 +71,23 @@ class TestRoundTrip:
 
 
 class TestDamage:
+    @pytest.mark.parametrize("score", [-0.1, 1.5, 1e300])
+    def test_scores_that_are_none(self, kept: Path, tmp_path: Path, score: float) -> None:
+        summary = json.loads(kept.read_text(encoding="utf-8"))["summary"]
+        change(kept, summary=summary | {"ap": score})
+        assert "scores lie between 0 and 1" in problem(tmp_path)
+
+    def test_a_record_that_cannot_be_read(self, kept: Path, tmp_path: Path) -> None:
+        kept.unlink()
+        kept.mkdir()
+        assert "it cannot be read" in problem(tmp_path)
+
+    def test_results_of_other_data_are_not_mixed(self, kept: Path, tmp_path: Path) -> None:
+        record, nodes = made_up(CELL)
+        other = nodes.model_copy(update={"training_rows": (9, 4, 4)})
+        with pytest.raises(FileFormatError, match="of other data"):
+            write_record(tmp_path, CELL, record, other)
+
     @pytest.mark.parametrize(
         "content", [b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"format": "rarenode record"}']
     )

@@ -306,3 +306,9 @@ class TestOwn:
     def test_a_folder_is_no_spec(self, tmp_path: Path) -> None:
         with pytest.raises(MissingFileError, match="neither a spec of rarenode nor a file"):
             load_spec(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "nul\0byte", "."])
+def test_what_cannot_be_a_file_is_no_spec(name: str) -> None:
+    with pytest.raises(MissingFileError, match="neither a spec of rarenode nor a file"):
+        load_spec(name)

@@ -7,6 +7,8 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
+from rarenode.printable import printable
+
 WIDTH_OF_FILES = 120
 """A file or a pipe has no width of its own, and rich's 80 columns would cut tables."""
 
@@ -18,5 +20,4 @@ def print_table(table: Table) -> None:
 
 def print_error(error: Exception) -> None:
     """Print an error as one line. What it quotes is untrusted, so nothing in it may steer the terminal."""
-    text = "".join(character if character.isprintable() else " " for character in str(error))
-    print(f"rarenode: {text}", file=sys.stderr)
+    print(f"rarenode: {printable(error)}", file=sys.stderr)

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rarenode.experiments.grid import Task
 from rarenode.experiments.record import Record
 from rarenode.experiments.runner import GridWatch
+from rarenode.printable import printable
 
 
 class PlainGrid:
@@ -45,7 +46,7 @@ class PlainGrid:
         """See `GridWatch`."""
 
     def _print(self, line: str) -> None:
-        print(_harmless(line), file=self.stream, flush=True)
+        print(printable(line), file=self.stream, flush=True)
 
 
 class RichGrid:
@@ -69,7 +70,7 @@ class RichGrid:
 
     def began(self, task: Task) -> None:
         """See `GridWatch`."""
-        self.display.update(self.bar, now=_harmless(f"{task}"))
+        self.display.update(self.bar, now=printable(f"{task}"))
 
     def finished(self, task: Task, record: Record) -> None:
         """See `GridWatch`."""
@@ -85,7 +86,7 @@ class RichGrid:
 
     def _next(self, task: Task, line: str) -> None:
         self.pace.add(task)
-        self.display.console.print(_harmless(line))
+        self.display.console.print(printable(line))
         self.display.update(self.bar, completed=self.pace.done, place=self.pace.place, left=self.pace.left)
 
 
@@ -122,11 +123,6 @@ def told(task: Task, record: Record) -> str:
         f"{task}: F1 {100 * scores.f1:.2f}, recall {100 * scores.recall:.2f}, AP {100 * scores.ap:.2f}, "
         f"{scores.nodes_found} nodes found; {record.seconds:.0f} s, {record.steps_per_second:,.0f} steps/s"
     )
-
-
-def _harmless(line: str) -> str:
-    """The names of methods are anyone's: nothing in them may steer the terminal, or end the line."""
-    return "".join(character if character.isprintable() else " " for character in line)
 
 
 class _Pace:

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rarenode.errors import FileFormatError
 from rarenode.experiments.grid import BESIDE_THE_RESULT, Cell
@@ -59,6 +59,13 @@ class DatasetNodes(_Columns):
     test_rows: tuple[Count, ...]
 
 
+def _within_bounds(summary: Summary) -> Summary:
+    scores = summary.f1, summary.precision, summary.recall, summary.bin_ap, summary.ap
+    if not all(0 <= score <= 1 for score in scores):
+        raise ValueError("scores lie between 0 and 1")
+    return summary
+
+
 class Record(BaseModel):
     """One training."""
 
@@ -73,7 +80,7 @@ class Record(BaseModel):
     threads: Count
     """That the training had."""
     steps_per_epoch: Count
-    summary: Summary
+    summary: Annotated[Summary, AfterValidator(_within_bounds)]
     """On the test rows at the threshold 0.5; fractions."""
     seconds: NotNegative
     """From the first step to the last."""
@@ -98,7 +105,10 @@ def write_record(folder: Path, cell: Cell, record: Record, nodes: DatasetNodes) 
     path = record_path(folder, cell)
     path.parent.mkdir(parents=True, exist_ok=True)
     shared = path.with_name(NODES)
-    if not shared.exists():
+    if shared.exists():
+        if read_nodes(folder, cell.dataset) != nodes:
+            raise FileFormatError(shared, None, "it is of other data than were trained on; keep their results apart")
+    else:
         own = path.with_name(f".{cell.fingerprint}.nodes")  # processes side by side may all find themselves the first
         _write(own, nodes)
         own.replace(shared)
@@ -116,6 +126,8 @@ def read_record(folder: Path, cell: Cell) -> Record | None:
         content = path.read_bytes()
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise FileFormatError(path, None, f"it cannot be read: {error.strerror}") from None
     try:
         record = Record.model_validate_json(content, strict=False)
     except ValidationError as error:

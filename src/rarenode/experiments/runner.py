@@ -84,7 +84,9 @@ def reproduce(tasks: Sequence[Task], folder: Path, jobs: int, root: Path | None,
                 task = running[future]
                 try:
                     record = future.result()
-                except (RarenodeError, OSError) as error:
+                except BrokenProcessPool:
+                    raise
+                except (RarenodeError, OSError, RuntimeError, MemoryError) as error:  # of this training; others go on
                     failures.append(f"{task}: {error}")
                     watch.failed(task, error)
                 else:

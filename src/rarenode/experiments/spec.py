@@ -149,6 +149,8 @@ class Spec(_Part):
             raise ValueError("there is no method")
         for dataset in self.datasets:
             find_entry(dataset)
+            if self.datasets.count(dataset) > 1:
+                raise ValueError(f"{dataset!r} is among the datasets twice")
         for method in self.all_methods:
             if "seed" in self.settings | method.settings:
                 raise ValueError(
@@ -193,15 +195,15 @@ def load_spec(spec: str) -> Spec:
     if spec in spec_names():
         text = (resources.files("rarenode.experiments") / "specs" / f"{spec}.toml").read_text(encoding="utf-8")
         return _parse(text, f"{spec}.toml")
-    path = Path(spec)
-    if not path.is_file():
-        near = difflib.get_close_matches(spec, spec_names(), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(spec_names())}"
-        raise MissingFileError(f"{spec} is neither a spec of rarenode nor a file; {hint}")
     try:
-        return _parse(path.read_text(encoding="utf-8"), str(path))
+        text = Path(spec).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise FileFormatError(path, None, f"this is not UTF-8: {error}") from None
+        raise FileFormatError(spec, None, f"this is not UTF-8: {error}") from None
+    except (OSError, ValueError):  # no file, a folder, or no name that a file could have
+        near = difflib.get_close_matches(spec[:100], spec_names(), n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(spec_names())}"
+        raise MissingFileError(f"{spec[:200]} is neither a spec of rarenode nor a file; {hint}") from None
+    return _parse(text, spec)
 
 
 def _parse(text: str, path: str) -> Spec:

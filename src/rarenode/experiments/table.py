@@ -14,6 +14,7 @@ from dataclasses import asdict
 
 from rarenode.experiments.comparison import COSTS, DECISIVE, SCORES, Comparison, Difference, Estimate, Figure, Row
 from rarenode.experiments.spec import Measure
+from rarenode.printable import printable
 
 HEADINGS: dict[Measure, str] = {
     "f1": "F1",
@@ -54,7 +55,7 @@ def escape(text: str) -> str:
     >>> escape("a|b <i>")
     'a\\\\|b &lt;i>'
     """
-    plain = "".join(character if character.isprintable() else " " for character in text)
+    plain = printable(text)
     plain = plain.replace("&", "&amp;").replace("<", "&lt;").replace("\\", "&#92;")
     return MARKUP.sub(lambda found: f"\\{found[0]}", plain)
 

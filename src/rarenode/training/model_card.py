@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rarenode.metrics import RARITY_BANDS
+from rarenode.printable import printable
 from rarenode.training.model_folder import ModelFile
 
 
@@ -76,4 +77,4 @@ def _code(value: object) -> str:
 
 def _plain(text: str) -> str:
     """Text that cannot end its line, its cell or its code."""
-    return "".join(c if c.isprintable() and c not in "|`<>[]" else " " for c in text)
+    return "".join(" " if c in "|`<>[]" else c for c in printable(text))

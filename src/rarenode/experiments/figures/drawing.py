@@ -29,6 +29,7 @@ from matplotlib.patches import Patch
 from rarenode.errors import ArgumentError
 from rarenode.experiments.comparison import Estimate
 from rarenode.experiments.figures.charts import Chart, FigureData
+from rarenode.printable import printable
 from rarenode.training.atomic import replacing
 
 Dash = Literal["-", "--", "-.", ":"]
@@ -100,8 +101,8 @@ def plain(text: str, longest: int = LONGEST_NAME) -> str:
     >>> plain("two\nlines"), plain("abcdefgh", 5)
     ('two lines', 'abcd…')
     """
-    printable = "".join(character if character.isprintable() else " " for character in text).strip()
-    return printable if len(printable) <= longest else f"{printable[: longest - 1]}…"
+    shown = printable(text).strip()
+    return shown if len(shown) <= longest else f"{shown[: longest - 1]}…"
 
 
 def _drawn(figure: FigureData) -> Figure:
