@@ -1,6 +1,6 @@
-"""Write docs/results from the records: a table for each spec that has any, and its figure.
+"""Write docs/results from the records: a page for each spec that has any, its figure, and a tally over all specs.
 
-`--check` only says whether the tables are those of the records, and draws nothing.
+`--check` only says whether the pages are what the records say. It draws nothing, so it does not look at figures.
 """
 
 from __future__ import annotations
@@ -8,43 +8,88 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from rarenode.experiments.comparison import compare, gather
+from rarenode.experiments.comparison import Comparison, Tally, compare, gather
 from rarenode.experiments.figures.charts import figure_of
 from rarenode.experiments.figures.drawing import draw
+from rarenode.experiments.grid import cell
 from rarenode.experiments.spec import Spec, load_spec, spec_names
 from rarenode.experiments.table import as_markdown
 
 PROJECT = Path(__file__).parent.parent
 RECORDS, PAGES = PROJECT / "results", PROJECT / "docs" / "results"
 HEAD = "<!-- Made by `make results` from the records in results/; do not edit. -->\n\n"
+BY_HAND = frozenset({"README.md"})
 
 
 def main() -> None:
     """Write, or with --check compare."""
-    check = "--check" in sys.argv[1:]
-    stale = []
+    if "--check" in sys.argv[1:]:
+        stale = find_stale(RECORDS, PAGES)
+        if stale:
+            sys.exit(f"docs/results is not what the records say: {', '.join(stale)}; run `make results`")
+    else:
+        write(RECORDS, PAGES)
+
+
+def write(records: Path, pages: Path) -> None:
+    """Write all pages and figures, and remove pages that nothing is known for any more."""
+    pages.mkdir(parents=True, exist_ok=True)
+    texts = make_pages(records)
+    for page in pages.glob("*.md"):
+        if page.name not in texts | dict.fromkeys(BY_HAND):
+            page.unlink()
+    for name, text in texts.items():
+        (pages / name).write_text(text, encoding="utf-8")
+        if name != "tally.md":
+            draw(figure_of(load_spec(Path(name).stem), records), pages, Path(name).stem)
+
+
+def find_stale(records: Path, pages: Path) -> list[str]:
+    """The pages that are not what the records say: changed, missing, or of a spec without records."""
+    texts = make_pages(records)
+    there = {page.name: page.read_text(encoding="utf-8") for page in pages.glob("*.md") if page.name not in BY_HAND}
+    return sorted(name for name in texts | there if texts.get(name) != there.get(name))
+
+
+def make_pages(records: Path) -> dict[str, str]:
+    """File name -> text."""
+    comparisons = {}
     for name in spec_names():
         spec = load_spec(name)
-        if not any(gather(spec, RECORDS).values()):
-            continue
-        page = PAGES / f"{name}.md"
-        text = _page(name, spec)
-        if not check:
-            PAGES.mkdir(parents=True, exist_ok=True)
-            page.write_text(text, encoding="utf-8")
-            draw(figure_of(spec, RECORDS), PAGES, name)
-        elif not page.exists() or page.read_text(encoding="utf-8") != text:
-            stale.append(page.name)
-    if stale:
-        sys.exit(f"docs/results is not what the records say: {', '.join(stale)}; run `make results`")
+        found = gather(spec, records)
+        if any(found.values()):
+            comparisons[name] = spec, compare(spec, found)
+    texts = {f"{name}.md": _page(name, spec, comparison) for name, (spec, comparison) in comparisons.items()}
+    return texts | {"tally.md": _tally(comparisons)} if texts else {}
 
 
-def _page(name: str, spec: Spec) -> str:
-    table = as_markdown(compare(spec, gather(spec, RECORDS)))
+def _page(name: str, spec: Spec, comparison: Comparison) -> str:
     drawing = f"\n![{spec.title}]({name}.svg)\n"
     shown = f"`rarenode table {name}` and `rarenode figure {name}`"
     commands = f"\nMeasured by `rarenode reproduce {name}`; shown by {shown}.\n"
-    return HEAD + table.rstrip("\n") + "\n" + drawing + commands
+    return HEAD + as_markdown(comparison).rstrip("\n") + "\n" + drawing + commands
+
+
+def _tally(comparisons: dict[str, tuple[Spec, Comparison]]) -> str:
+    lines = ["| spec | trainings done | rows with records | rows judged | within 2 |", "|:--|--:|--:|--:|--:|"]
+    judged: dict[tuple[str, float], bool] = {}
+    for name, (spec, comparison) in comparisons.items():
+        tally, rows = comparison.tally, [row for row in comparison.rows if row.seeds]
+        done = f"{comparison.trainings - comparison.missing} of {comparison.trainings}"
+        lines.append(f"| [{name}]({name}.md) | {done} | {len(rows)} | {tally.of} | {tally.within} |")
+        for row in rows:
+            published = row.figures["f1"].published
+            if row.within is not None and published is not None:
+                key = cell(spec, row.dataset, row.method, 0).fingerprint, published.mean
+                judged[key] = judged.get(key, True) and row.within
+    total = Tally(sum(judged.values()), len(judged))
+    text = (
+        "A row is a method on a dataset. It is judged where the paper has a deviation, and within 2 if F1, recall, "
+        "Bin. AP and AP, as far as published, are all at most two combined deviations from the paper's."
+    )
+    alike = "Rows that two specs share count once."
+    every = f"**{total.within} of {total.of} rows within 2 combined deviations over all specs.** {alike}"
+    return HEAD + "\n".join(["# All specs", "", text, "", every, "", *lines]) + "\n"
 
 
 if __name__ == "__main__":

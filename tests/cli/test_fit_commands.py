@@ -131,12 +131,12 @@ class TestFit:
     def test_options_go_before_the_file(self, data: Path, settings: Path, tmp_path: Path) -> None:
         out = tmp_path / "run"
         options = ("--members", "2", "--weighting", "none", "--focus", "gmu", "--u0", "0.5", "--k", "2", "--w0", "0.3")
-        more = ("--ensemble", "dropout", "--epochs", "1", "--seed", "7")
+        more = ("--ensemble", "dropout", "--epochs", "1", "--seed", "7", "--resample", "lpros")
         succeed("fit", data, "--out", out, "--settings", settings, *options, *more, *SMALL)
         ran = TrainedModel.load(out).settings.to_dict()
         assert ran | {
             "members": 2, "weighting": "none", "focus": "gmu", "u0": 0.5, "k": 2.0, "w0": 0.3, "ensemble": "dropout",
-            "epochs": 1, "seed": 7, "hidden": 8,
+            "epochs": 1, "seed": 7, "hidden": 8, "resample": "lpros",
         } == ran  # fmt: skip
 
     def test_what_ran_can_run_again(self, trained: Path, data: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 import rarenode
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError, UnknownLabelError
 from rarenode.estimator import RareNodeClassifier
+from rarenode.resampling import make_resampler
 from rarenode.training import Settings, TrainingRows, train
 
 DATA = rarenode.make_hierarchical(rows=240, nodes=12, depth=3, features=6, noise=0.3)
@@ -44,6 +45,18 @@ class TestFit:
         ]
         probs = [classifier().fit(X, form).predict_proba(X) for form in forms]
         assert all(np.array_equal(probs[0], other) for other in probs[1:])
+
+    @pytest.mark.parametrize("name", ["lpros", "lpros-textbook", "hros-pd", "hros-pd-published"])
+    def test_resampled_rows_are_trained_on_again(self, name: str) -> None:
+        sampler = make_resampler(name, TREE, 0)
+        assert sampler is not None
+        preparation = rarenode.Preparation.fit(X)  # of the rows, not of their clones
+        features, labels = sampler.fit_resample(preparation.apply(X), Y)
+        assert len(labels) > len(Y)
+        by_hand = classifier(prepare=False, weighting="none").fit(features, labels)
+        fitted = classifier(resample=name, weighting="none").fit(X, Y)
+        assert np.array_equal(fitted.predict_proba(X), by_hand.predict_proba(preparation.apply(X)))
+        assert fitted.model_.training_positives.tolist() == Y.sum(axis=0).tolist()
 
     def test_ancestors_are_added(self) -> None:
         deepest = Y.copy()

@@ -115,7 +115,7 @@ class TestMarkdown:
         far = replace(FIGURE, difference=Difference(2.5, "deviations"))
         rows = row(f1=FIGURE, ap=FIGURE, precision=far), row(f1=far), row(f1=replace(FIGURE, difference=None))
         assert (
-            "**1 of 2 rows within 2 combined deviations on F1, recall, Bin. AP and AP.** "
+            "**1 of 2 rows within 2 combined deviations on F1 and AP.** "
             "Measure by measure: F1 1 of 2, precision 0 of 1, AP 1 of 1.\n"
         ) in as_markdown(comparison(*rows))
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -57,10 +57,10 @@ def clones_by_node(
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@settings(max_examples=200)  # in three quarters of the hierarchies nothing is rare enough
+@settings(max_examples=50, suppress_health_check=[HealthCheck.filter_too_much])  # mostly nothing is rare enough
 @given(labelled=rare_and_common(), share=st.sampled_from((*EXACT_SHARES, 0.1)), seed=st.integers(0, 3))
 def test_clones_per_node_follow_the_formulas(labelled: Labelled, share: float, variant: Variant, seed: int) -> None:
-    check_turns(labelled.Y, labelled.hierarchy, share, variant, seed)
+    assume(check_turns(labelled.Y, labelled.hierarchy, share, variant, seed))
 
 
 DEEP_TREE = Hierarchy.from_edges(

@@ -7,14 +7,12 @@ from typing import Annotated
 
 import typer
 
-from rarenode.cli.reproduce import Results, SpecName
+from rarenode.cli.reproduce import DatasetNames, Results, SpecName, names
 
 
 def figure(
     spec: SpecName,
-    datasets: Annotated[
-        list[str] | None, typer.Option("--datasets", metavar="NAME", help="Only this dataset; may be repeated.")
-    ] = None,
+    datasets: DatasetNames = None,
     results: Results = Path("results"),
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to.")] = Path("figures"),
 ) -> None:
@@ -26,7 +24,7 @@ def figure(
     \b
     Examples:
       rarenode figure ensemble_size
-      rarenode figure imbalance_fun --datasets cellcycle_FUN --datasets spo_FUN
+      rarenode figure imbalance_fun --datasets cellcycle_FUN,spo_FUN
       rarenode figure my_method.toml --results my_results --out drawings
     """
     # matplotlib and torch take seconds to load, and most commands need neither
@@ -34,7 +32,7 @@ def figure(
     from rarenode.experiments.figures.drawing import draw  # noqa: PLC0415
     from rarenode.experiments.spec import load_spec  # noqa: PLC0415
 
-    numbers = figure_of(load_spec(spec), results, datasets)
+    numbers = figure_of(load_spec(spec), results, names(datasets))
     for path in draw(numbers, out, Path(spec).stem):
         print(path)
     if numbers.missing:

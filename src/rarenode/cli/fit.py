@@ -24,7 +24,10 @@ def fit(
     out: Annotated[Path, typer.Option(metavar="RUN", help="The folder that will hold the model.", show_default=False)],
     resample: Annotated[
         Resample | None,
-        typer.Option(help="Train more often on rows that carry what is rare: LP-ROS or HROS-PD.", show_default="none"),
+        typer.Option(
+            help="Train more often on rows with rare labels: LP-ROS or HROS-PD, which needs more rows than nodes.",
+            show_default="none",
+        ),
     ] = None,
     members: Annotated[int | None, typer.Option(metavar="K", help="Members of the ensemble.", show_default="1")] = None,
     ensemble: Annotated[

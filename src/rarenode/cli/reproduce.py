@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -13,17 +14,21 @@ SpecName = Annotated[
     str,
     typer.Argument(metavar="SPEC", help="A name from `rarenode specs`, or a TOML file.", show_default=False),
 ]
+DatasetNames = Annotated[
+    list[str] | None,
+    typer.Option("--datasets", metavar="NAMES", help="Only these: a,b,c. May be repeated.", show_default="all"),
+]
+MethodNames = Annotated[
+    list[str] | None,
+    typer.Option("--methods", metavar="NAMES", help="Only these: a,b,c. May be repeated.", show_default="all"),
+]
 Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="The folder of the records.")]
 
 
 def reproduce(
     spec: SpecName,
-    datasets: Annotated[
-        list[str] | None, typer.Option("--datasets", metavar="NAME", help="Only this dataset; may be repeated.")
-    ] = None,
-    methods: Annotated[
-        list[str] | None, typer.Option("--methods", metavar="NAME", help="Only this method; may be repeated.")
-    ] = None,
+    datasets: DatasetNames = None,
+    methods: MethodNames = None,
     seeds: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Trainings of each.", show_default="the spec's")
     ] = None,
@@ -41,7 +46,7 @@ def reproduce(
     \b
     Examples:
       rarenode reproduce imbalance_fun --datasets cellcycle_FUN --seeds 1
-      rarenode reproduce imbalance_fun --methods None --methods w0=0.25 --jobs 2
+      rarenode reproduce imbalance_fun --methods None,w0=0.25 --methods "w0=0.25, as described" --jobs 2
       rarenode reproduce my_method.toml --results my_results
     """
     # torch takes a second to load, and most commands need none
@@ -50,5 +55,14 @@ def reproduce(
     from rarenode.experiments.runner import reproduce as train_missing  # noqa: PLC0415
     from rarenode.experiments.spec import load_spec  # noqa: PLC0415
 
-    wanted = tasks(load_spec(spec), datasets, methods, seeds)
+    wanted = tasks(load_spec(spec), names(datasets), names(methods), seeds)
     train_missing(wanted, results, jobs, root, choose_grid_watch(quiet))
+
+
+def names(given: list[str] | None) -> list[str] | None:
+    """The names in the values of an option. A comma before a blank is part of a name.
+
+    >>> names(["None,LPROS", "w0=0.25, as described"])
+    ['None', 'LPROS', 'w0=0.25, as described']
+    """
+    return None if given is None else [name for value in given for name in re.split(r",(?! )", value)]

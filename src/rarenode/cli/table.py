@@ -7,17 +7,13 @@ from typing import Annotated
 
 import typer
 
-from rarenode.cli.reproduce import Results, SpecName
+from rarenode.cli.reproduce import DatasetNames, MethodNames, Results, SpecName, names
 
 
 def table(
     spec: SpecName,
-    datasets: Annotated[
-        list[str] | None, typer.Option("--datasets", metavar="NAME", help="Only this dataset; may be repeated.")
-    ] = None,
-    methods: Annotated[
-        list[str] | None, typer.Option("--methods", metavar="NAME", help="Only this method; may be repeated.")
-    ] = None,
+    datasets: DatasetNames = None,
+    methods: MethodNames = None,
     results: Results = Path("results"),
     in_json: Annotated[bool, typer.Option("--json", help="Print JSON, with nothing rounded.")] = False,
 ) -> None:
@@ -29,7 +25,7 @@ def table(
     \b
     Examples:
       rarenode table imbalance_fun
-      rarenode table imbalance_fun --datasets cellcycle_FUN --methods None --methods w0=0.25
+      rarenode table imbalance_fun --datasets cellcycle_FUN,spo_FUN --methods None,w0=0.25
       rarenode table my_method.toml --results my_results --json
     """
     # torch takes a second to load, and most commands need none
@@ -38,5 +34,6 @@ def table(
     from rarenode.experiments.table import as_json, as_markdown  # noqa: PLC0415
 
     experiment = load_spec(spec)
-    comparison = compare(experiment, gather(experiment, results, datasets), datasets, methods)
+    chosen = names(datasets)
+    comparison = compare(experiment, gather(experiment, results, chosen), chosen, names(methods))
     print(as_json(comparison) if in_json else as_markdown(comparison), end="\n" if in_json else "")

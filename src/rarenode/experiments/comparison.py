@@ -13,7 +13,8 @@ all at most two combined deviations away. Precision does not decide: it is a mea
 The paper marks "means significantly (>2 sigma) greater than all others", or than the baselines, and does not say whose
 sigma that is. It is the deviation of the marked mean itself: m_i - m_j > 2 s_i for every j. This agrees with the print
 in 790 of the 792 cells of its six tables that may carry a mark: it gives 133 of the 135 marks, and no other. The larger
-of the two deviations gives 119, the combined one 109. Ours are marked by the same rule.
+of the two deviations gives 119, the combined one 109. Ours are marked by the same rule, among the methods that the
+paper compares.
 
 `gather` reads records. All else here is arithmetic on what it found.
 """
@@ -25,7 +26,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from statistics import fmean, median, stdev
+from statistics import fmean, median, pstdev, stdev
 from typing import Literal
 
 from rarenode.errors import ArgumentError
@@ -312,8 +313,9 @@ def _rows(spec: Spec, dataset: str, methods: Sequence[str], records: Records) ->
             mine = ours[method] = estimate([measures(record)[measure] for record in its[method]])
             sigma = None if mine is None else _sigma(mine, published.get(method), len(its[method]))
             judged[method] = None if mine is None else Estimate(mine.mean, sigma)
+        rivals = {method: judged[method] for method in methods if spec.published_for(dataset, method)} or judged
         marked, published_marked = (
-            marks(spec.bold if measure in SCORES else (), means) for means in (judged, published)
+            marks(spec.bold if measure in SCORES else (), means) for means in (rivals, published)
         )
         for method in methods:
             figures[method][measure] = Figure(
@@ -321,7 +323,7 @@ def _rows(spec: Spec, dataset: str, methods: Sequence[str], records: Records) ->
                 ours=ours[method],
                 difference=difference(published.get(method), ours[method], len(its[method])),
                 published_mark=published_marked.get(method),
-                mark=marked[method],
+                mark=marked.get(method, False),
             )
     return [
         Row(
@@ -351,9 +353,14 @@ def _reductions(spec: Spec, rows: Iterable[Row]) -> tuple[Reduction, ...]:
         figures = [(of.figures[measure], against.figures[measure]) for of, against in pairs]
         published = _changes((of.published, against.published) for of, against in figures)
         ours = _changes((of.ours, against.ours) for of, against in figures)
-        numbers = estimate(published), len(published), estimate(ours), len(ours)
+        numbers = _over_datasets(published), len(published), _over_datasets(ours), len(ours)
         made.append(Reduction(wanted.of, wanted.against, measure, *numbers))
     return tuple(made)
+
+
+def _over_datasets(changes: Sequence[float]) -> Estimate | None:
+    """Their mean and, as in the paper, the deviation of a population, which these datasets are."""
+    return Estimate(fmean(changes), pstdev(changes)) if changes else None
 
 
 def _changes(pairs: Iterable[tuple[Estimate | None, Estimate | None]]) -> list[float]:

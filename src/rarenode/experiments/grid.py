@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from rarenode.data.catalogue import find_entry
 from rarenode.errors import ArgumentError
 from rarenode.experiments.spec import Spec
+from rarenode.objective.weights import FORMS
 from rarenode.training.settings import WITHOUT_INFLUENCE, Settings
 
 BESIDE_THE_RESULT = WITHOUT_INFLUENCE | {"engine"}
@@ -124,6 +125,8 @@ def simplest(settings: Settings) -> Settings:
         idle.add("reduction")  # what auto would choose
     if settings.focus is None:
         idle |= {"u0", "k"}
+    if settings.weighting != "none" and settings.side == FORMS[settings.weighting][0]:
+        idle.add("side")  # the weighting's own
     if settings.weighting == "none" or settings.mix == 0:
         changes["weighting"] = "none"
         idle |= {"w0", "side", "classes", "mix", "schedule"}

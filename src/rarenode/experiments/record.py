@@ -83,7 +83,7 @@ class Record(BaseModel):
     summary: Annotated[Summary, AfterValidator(_within_bounds)]
     """On the test rows at the threshold 0.5; fractions."""
     seconds: NotNegative
-    """From the first step to the last."""
+    """Wall time of all steps; reading data and scoring are not in it."""
     steps_per_second: NotNegative
     """In the middle one of the epochs."""
     seconds_per_epoch: NotNegative
@@ -91,7 +91,8 @@ class Record(BaseModel):
     training_bytes: Count
     """Parameters and the two moments of Adam."""
     peak_bytes: Count | None
-    """The most memory that the process held; None where the system does not tell."""
+    """The most memory that the process held during the training, with the interpreter, its libraries and the data of
+    this and earlier trainings; None where the system does not tell."""
     nodes: PredictedNodes
 
 

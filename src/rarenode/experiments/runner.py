@@ -23,7 +23,7 @@ import torch
 from rarenode.errors import Interrupted, RarenodeError, TrainingError
 from rarenode.experiments.grid import Task
 from rarenode.experiments.measure import measure
-from rarenode.experiments.record import Record, read_record, write_record
+from rarenode.experiments.record import NODES, Record, read_nodes, read_record, write_record
 
 
 class GridWatch(Protocol):
@@ -64,9 +64,12 @@ def reproduce(tasks: Sequence[Task], folder: Path, jobs: int, root: Path | None,
     except OSError as error:
         raise TrainingError(f"records cannot be kept in {folder}: {error}") from None
     missing = {task.cell.fingerprint: task for task in tasks if read_record(folder, task.cell) is None}
+    for dataset in {task.cell.dataset for task in missing.values()}:
+        if (folder / dataset / NODES).exists():
+            read_nodes(folder, dataset)  # better found damaged now than after a training
     waiting = list(missing.values())[::-1]
     watch.started(list(missing.values()), len({task.cell.fingerprint for task in tasks}) - len(missing))
-    failures: list[str] = []
+    failures: dict[str, list[Task]] = {}
     running: dict[Future[Record], Task] = {}
     jobs = max(1, min(jobs, len(waiting)))
     not_ours = set(multiprocessing.active_children())
@@ -87,7 +90,7 @@ def reproduce(tasks: Sequence[Task], folder: Path, jobs: int, root: Path | None,
                 except BrokenProcessPool:
                     raise
                 except (RarenodeError, OSError, RuntimeError, MemoryError) as error:  # of this training; others go on
-                    failures.append(f"{task}: {error}")
+                    failures.setdefault(str(error) or type(error).__name__, []).append(task)
                     watch.failed(task, error)
                 else:
                     watch.finished(task, record)
@@ -107,7 +110,8 @@ def reproduce(tasks: Sequence[Task], folder: Path, jobs: int, root: Path | None,
         watch.over()
         pool.shutdown(wait=False, cancel_futures=True)
     if failures:
-        raise TrainingError(f"{len(failures)} of {len(missing)} trainings failed. {' | '.join(failures)}")
+        told = " | ".join(f"{'; '.join(map(str, which))}: {error}" for error, which in failures.items())
+        raise TrainingError(f"{sum(map(len, failures.values()))} of {len(missing)} trainings failed. {told}")
 
 
 def _train_and_keep(task: Task, folder: Path, root: Path | None) -> Record:

@@ -67,7 +67,7 @@ class Method(_Part):
 
     name: Name
     settings: dict[str, Any] = {}
-    datasets: tuple[str, ...] | None = None
+    datasets: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     seeds: Count | None = None
 
 
@@ -152,6 +152,8 @@ class Spec(_Part):
             if self.datasets.count(dataset) > 1:
                 raise ValueError(f"{dataset!r} is among the datasets twice")
         for method in self.all_methods:
+            if "early_stopping" in self.settings | method.settings:
+                raise ValueError(f"method {method.name!r}: early_stopping needs validation rows, which are trained on")
             if "seed" in self.settings | method.settings:
                 raise ValueError(
                     f"method {method.name!r}: seed is not for a spec to set; seeds says how many there are"
@@ -174,6 +176,9 @@ class Spec(_Part):
         for panel in self.panels:
             for method_name in panel.methods or ():
                 _among(method_name, names, f"panel {panel.title!r}")
+            for measure in panel.measures:
+                if panel.kind == "nodes":
+                    _among(measure, ("precision", "recall", "f1"), f"panel {panel.title!r}")
             if panel.kind == "sweep":
                 _among(panel.setting, [sweep.setting for sweep in self.sweeps], f"panel {panel.title!r}")
         return self

@@ -88,14 +88,15 @@ def _missing(comparison: Comparison) -> str:
 
 def _summary(comparison: Comparison) -> str:
     tally = comparison.tally
-    *most, last = (HEADINGS[measure] for measure in DECISIVE)
+    *most, last = (HEADINGS[measure] for measure in DECISIVE if comparison.tally_of(measure).of)
     each = ", ".join(
         f"{HEADINGS[measure]} {of_measure.within} of {of_measure.of}"
         for measure in SCORES
         if (of_measure := comparison.tally_of(measure)).of
     )
     return (
-        f"**{tally.within} of {tally.of} rows within 2 combined deviations on {', '.join(most)} and {last}.** "
+        f"**{tally.within} of {tally.of} rows within 2 combined deviations on {', '.join(most)}"
+        f"{' and ' if most else ''}{last}.** "
         f"Measure by measure: {each}."
     )
 
@@ -162,10 +163,11 @@ def _legend(rows: Iterable[Row], measures: tuple[Measure, ...]) -> str:
     if any(row.rebuilt for row in rows):
         parts.append(f"{REBUILT_SIGN} rebuilt dataset: what was published is of the original files.")
     parts.append("Nodes found: predicted in at least one test row that carries them, mean over seeds.")
+    parts.append("Steps/s are of the machine as it was; trainings may have shared it with others.")
     if any(measure in COSTS for measure in measures):
         parts.append("What was published of time and memory is of another machine, and no such difference is a miss.")
     if "memory_mb" in measures:
-        parts.append("MB of ours: parameters and the two moments of Adam.")
+        parts.append("MB of ours are computed, not measured: parameters and the two moments of Adam.")
     return " ".join(parts)
 
 

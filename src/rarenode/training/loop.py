@@ -158,9 +158,9 @@ class _Run:
         """Train on the next batch."""
         at, size = self.at, self.settings.batch_size
         chosen = self.order[at.batch * size : (at.batch + 1) * size]
-        weights = None if self.settings.schedule == "constant" else self._weights_now()
         self.is_whole = False
         began = perf_counter()
+        weights = None if self.settings.schedule == "constant" else self._weights_now()
         loss = self.engine.step(self.rows.X[chosen], self.rows.Y[chosen], weights)
         at.seconds += perf_counter() - began
         if not math.isfinite(loss):

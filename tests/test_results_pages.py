@@ -1,0 +1,49 @@
+"""docs/results is made from records, and `make lint` notices when it is not what they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tools.write_results import find_stale, make_pages, write
+
+from rarenode.experiments.grid import cell
+from rarenode.experiments.record import record_path, write_record
+from rarenode.experiments.spec import load_spec
+from tests.experiments.small_grid import made_up
+
+
+def keep(folder: Path, method: str, seed: int = 0) -> Path:
+    training = cell(load_spec("imbalance_fun"), "cellcycle_FUN", method, seed)
+    write_record(folder, training, *made_up(training))
+    return record_path(folder, training)
+
+
+def test_pages_are_what_the_records_say_until_these_change(tmp_path: Path) -> None:
+    records, pages = tmp_path / "results", tmp_path / "docs"
+    keep(records, "w0=0.25")
+    (tmp_path / "docs").mkdir()
+    (pages / "README.md").write_text("by hand", encoding="utf-8")
+    (pages / "gone.md").write_text("a spec that is no more", encoding="utf-8")
+    write(records, pages)
+    written = {page.name for page in pages.iterdir()}
+    assert {"README.md", "tally.md", "imbalance_fun.md", "imbalance_fun.svg", "imbalance_fun.png"} <= written
+    assert "gone.md" not in written
+    assert find_stale(records, pages) == []
+    keep(records, "w0=0.25", seed=1)
+    assert "imbalance_fun.md" in find_stale(records, pages)
+    write(records, pages)
+    (pages / "gone.md").write_text("", encoding="utf-8")
+    (pages / "tally.md").unlink()
+    assert find_stale(records, pages) == ["gone.md", "tally.md"]
+
+
+def test_rows_that_specs_share_are_counted_once(tmp_path: Path) -> None:
+    """w0=0.25 stands in imbalance_fun and, as the best so far, in lpros_weighting, with the same published F1."""
+    keep(tmp_path, "w0=0.25")
+    pages = make_pages(tmp_path)
+    assert {"imbalance_fun.md", "lpros_weighting.md"} <= pages.keys()
+    assert "of 1 rows within 2" in pages["tally.md"]
+
+
+def test_without_records_there_are_no_pages(tmp_path: Path) -> None:
+    assert make_pages(tmp_path) == {}
