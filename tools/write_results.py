@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from rarenode.errors import ArgumentError
 from rarenode.experiments.comparison import Comparison, Tally, compare, gather
-from rarenode.experiments.figures.charts import figure_of
+from rarenode.experiments.figures.charts import FigureData, figure_of
 from rarenode.experiments.figures.drawing import draw
 from rarenode.experiments.grid import cell
 from rarenode.experiments.spec import Spec, load_spec, spec_names
@@ -40,8 +41,9 @@ def write(records: Path, pages: Path) -> None:
             page.unlink()
     for name, text in texts.items():
         (pages / name).write_text(text, encoding="utf-8")
-        if name != "tally.md":
-            draw(figure_of(load_spec(Path(name).stem), records), pages, Path(name).stem)
+        figure = None if name == "tally.md" else _figure(load_spec(Path(name).stem), records)
+        if figure is not None:
+            draw(figure, pages, Path(name).stem)
 
 
 def find_stale(records: Path, pages: Path) -> list[str]:
@@ -59,12 +61,22 @@ def make_pages(records: Path) -> dict[str, str]:
         found = gather(spec, records)
         if any(found.values()):
             comparisons[name] = spec, compare(spec, found)
-    texts = {f"{name}.md": _page(name, spec, comparison) for name, (spec, comparison) in comparisons.items()}
+    texts = {
+        f"{name}.md": _page(name, spec, comparison, drawn=_figure(spec, records) is not None)
+        for name, (spec, comparison) in comparisons.items()
+    }
     return texts | {"tally.md": _tally(comparisons)} if texts else {}
 
 
-def _page(name: str, spec: Spec, comparison: Comparison) -> str:
-    drawing = f"\n![{spec.title}]({name}.svg)\n"
+def _figure(spec: Spec, records: Path) -> FigureData | None:
+    try:
+        return figure_of(spec, records)
+    except ArgumentError:  # too few records for any chart
+        return None
+
+
+def _page(name: str, spec: Spec, comparison: Comparison, drawn: bool) -> str:
+    drawing = f"\n![{spec.title}]({name}.svg)\n" if drawn else ""
     shown = f"`rarenode table {name}` and `rarenode figure {name}`"
     commands = f"\nMeasured by `rarenode reproduce {name}`; shown by {shown}.\n"
     return HEAD + as_markdown(comparison).rstrip("\n") + "\n" + drawing + commands
