@@ -308,12 +308,6 @@ class TestNodes:
         assert [line.label for line in seq.lines] == ["B"]
         assert seq.note == f"{SEQ}; not complete: A"
 
-    def test_a_measure_that_nodes_do_not_have_is_refused(self, tmp_path: Path) -> None:
-        spec = self.spec("ap")
-        keep(tmp_path, spec, CELLCYCLE, "A", [0])
-        with pytest.raises(ArgumentError, match="panel 'Top': a node has f1, precision and recall, but no ap"):
-            figure_of(spec, tmp_path)
-
     @pytest.mark.parametrize(
         ("nodes", "fault"),
         [
