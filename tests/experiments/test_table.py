@@ -57,8 +57,8 @@ class TestMarkdown:
         assert lines(text) == [
             ["Dataset", "Method", "Seeds", "F1", "AP", "Nodes found", "steps/s"],
             [":--", ":--", "--:", "--:", "--:", "--:", "--:"],
-            ["cellcycle_FUN", "GMU", "3", "2.61 ± 0.09<br>2.55 ± 0.07<br>-0.6", "-<br>-<br>-", "110", "1,234"],
-            ["cellcycle_FUN", "KL", "1", "-<br>-<br>-", "-<br>-<br>-", "110", "1,234"],
+            ["cellcycle_FUN", "GMU", "3", "2.61 ± 0.09<br>2.55 ± 0.07<br>-0.6", "-", "110", "1,234"],
+            ["cellcycle_FUN", "KL", "1", "-", "-", "110", "1,234"],
         ]
 
     def test_one_seed_has_no_deviation(self) -> None:
@@ -124,7 +124,9 @@ class TestMarkdown:
 
     def test_the_legend_tells_what_is_there(self) -> None:
         plain = as_markdown(comparison(row()))
-        assert "Each cell: published, ours" in plain
+        assert "Each cell: published, ours" not in plain
+        assert "nothing was published" in plain
+        assert "nothing was published" not in as_markdown(comparison(row(f1=FIGURE), measures=("f1",)))
         for told in ("combined deviations", "✗", "relative", "Bold", "another machine", "Adam"):
             assert told not in plain
         relative = replace(FIGURE, difference=Difference(0.1, "relative"), mark=True)
@@ -242,7 +244,7 @@ class TestTableCommand:
         assert head == ["Dataset", "Method", "Seeds", *measures, "Nodes found", "steps/s"]
         assert ruler == [":--", ":--", *["--:"] * 8]
         assert row[:4] == ["cellcycle_FUN", "plain", "2", "4.00 ± 0.50<br>5.00 ± 1.41<br>+1.4"]
-        assert row[4].startswith("-<br>")  # nothing is published, and ours is shown all the same
+        assert row[4] == "10.00 ± 0.00"  # nothing is published, and ours is shown all the same
         assert row[5] == "4.50 ± 0.10<br>5.00 ± 0.00<br>✗ +3.5"
         assert row[8:] == ["100.5", "1,000"]
         assert "**0 of 1 rows within" in result.stdout

@@ -1,8 +1,9 @@
 """A `Comparison` as text: Markdown to read, JSON to compute with.
 
 Each method on a dataset is one line of the table. The cell of a measure has three floors, published, ours and the
-difference, so that columns stay narrow enough for a page. Titles and names come from files that anyone may have
-written: they are escaped, so that none of them ends a cell or becomes markup.
+difference, so that columns stay narrow enough for a page; where nothing was published it is ours alone. Titles and
+names come from files that anyone may have written: they are escaped, so that none of them ends a cell or becomes
+markup.
 """
 
 from __future__ import annotations
@@ -119,6 +120,8 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _cell(measure: Measure, figure: Figure) -> str:
+    if figure.published is None:
+        return _estimate(measure, figure.ours, bool(figure.mark))
     floors = (
         _estimate(measure, figure.published, bool(figure.published_mark)),
         _estimate(measure, figure.ours, bool(figure.mark)),
@@ -148,7 +151,10 @@ def _legend(rows: Iterable[Row], measures: tuple[Measure, ...]) -> str:
     rows = list(rows)
     figures = [row.figures[measure] for row in rows for measure in measures]
     kinds = {figure.difference.kind for figure in figures if figure.difference is not None}
-    parts = ["Each cell: published, ours (mean ± deviation over seeds), difference."]
+    alone = [figure.published is None for figure in figures]
+    parts = [] if all(alone) else ["Each cell: published, ours (mean ± deviation over seeds), difference."]
+    if any(alone):
+        parts.append("A number by itself is ours (mean ± deviation over seeds): nothing was published.")
     if any(measure in SCORES for measure in measures):
         parts.append("Scores are in percent.")
     if "deviations" in kinds:
