@@ -14,7 +14,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
 BLOCK = re.compile(r"(<!-- module graph -->\n).*?(<!-- end of module graph -->)", re.DOTALL)
 LAYERS = (
     *("cli", "experiments", "estimator", "training", "engines", "models"),
-    *("objective", "resampling", "metrics", "data", "hierarchy", "errors", "printable", "version"),
+    *("objective", "resampling", "decision", "metrics", "data", "hierarchy", "errors", "printable", "version"),
 )
 
 
