@@ -47,3 +47,17 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setenv("no_proxy", "*")
     with running_server() as running:
         yield running
+
+
+@pytest.fixture(scope="package")
+def one_thread() -> Iterator[None]:
+    """On a busy machine threads wait for each other far longer than tiny problems compute."""
+    import numba
+    import torch
+
+    before = numba.get_num_threads(), torch.get_num_threads()
+    numba.set_num_threads(1)
+    torch.set_num_threads(1)
+    yield
+    numba.set_num_threads(before[0])
+    torch.set_num_threads(before[1])

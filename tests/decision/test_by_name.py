@@ -1,4 +1,4 @@
-"""`by_name`: every strategy from its name, and clear words for what is none."""
+"""`make_strategy`: every strategy from its name, and clear words for what is none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rarenode.decision import (
     PriorMatched,
     Strategy,
     TunedPerNode,
-    by_name,
+    make_strategy,
 )
 from rarenode.decision.by_name import EXAMPLES
 from rarenode.errors import ArgumentError
@@ -39,7 +39,7 @@ NAMES: dict[str, Strategy] = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_gives_its_strategy_and_the_strategy_its_name(name: str) -> None:
-    assert by_name(name) == NAMES[name]
+    assert make_strategy(name) == NAMES[name]
     assert NAMES[name].name == name
 
 
@@ -53,11 +53,11 @@ def test_no_digit_of_a_number_is_lost(number: float) -> None:
         PrecisionFloor(number),
     )
     for strategy in strategies:
-        assert by_name(strategy.name) == strategy
+        assert make_strategy(strategy.name) == strategy
 
 
 def test_the_examples_in_the_message_are_strategies() -> None:
-    assert [by_name(text).name for text in EXAMPLES] == list(EXAMPLES)
+    assert [make_strategy(text).name for text in EXAMPLES] == list(EXAMPLES)
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_the_examples_in_the_message_are_strategies() -> None:
 )  # fmt: skip
 def test_an_unknown_name_is_told_what_is_known(text: Any) -> None:
     with pytest.raises(ArgumentError, match=r"unknown decision .*expected_f1") as caught:
-        by_name(text)
+        make_strategy(text)
     assert str(caught.value).isprintable()
 
 
 def test_a_very_long_name_is_not_repeated() -> None:
     with pytest.raises(ArgumentError, match="of 1,000,000 characters") as caught:
-        by_name("x" * 1_000_000)
+        make_strategy("x" * 1_000_000)
     assert len(str(caught.value)) < 300
 
 
@@ -97,7 +97,7 @@ def test_a_very_long_name_is_not_repeated() -> None:
 )
 def test_a_number_out_of_range_is_named(text: str, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
-        by_name(text)
+        make_strategy(text)
 
 
 @pytest.mark.parametrize("value", [True, "0.5", None, [0.5]])

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from rarenode import Hierarchy
-from rarenode.decision import calibration
+from rarenode.decision import cells
 from rarenode.decision.calibration import (
     HIGHEST_TEMPERATURE,
     LOWEST_TEMPERATURE,
@@ -23,10 +23,8 @@ from rarenode.decision.calibration import (
     Isotonic,
     Temperature,
     TemperatureByDepth,
-    ece,
-    ece_by_rarity,
-    reliability,
 )
+from rarenode.decision.calibration_error import ece, ece_by_rarity, reliability
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.metrics import RARITY_BANDS
 from tests import oracles
@@ -325,7 +323,7 @@ def test_small_blocks_give_the_same(kind: type[Calibration], monkeypatch: pytest
     case = Case(three_deep(), probs, three_deep().close(Y))
     counts = np.array([0, 3, 3, 50, 500])
     whole = fitted(kind, case).apply(probs, case.hierarchy), ece_by_rarity(probs, case.Y, counts)
-    monkeypatch.setattr(calibration, "CELLS_AT_ONCE", 700)
+    monkeypatch.setattr(cells, "CELLS_AT_ONCE", 700)
     parts = fitted(kind, case).apply(probs, case.hierarchy), ece_by_rarity(probs, case.Y, counts)
     np.testing.assert_allclose(parts[0], whole[0], rtol=1e-9)
     assert parts[1] == pytest.approx(whole[1], nan_ok=True)

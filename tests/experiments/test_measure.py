@@ -6,10 +6,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
-import torch
 from sklearn.metrics import average_precision_score, precision_recall_fscore_support
 
 import rarenode.data.catalogue
@@ -26,16 +24,7 @@ from tests.experiments.small_grid import TINY, write_files
 
 MEGABYTE = 2**20
 
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """On a busy machine threads wait for each other far longer than tiny problems compute."""
-    before = numba.get_num_threads(), torch.get_num_threads()
-    numba.set_num_threads(1)
-    torch.set_num_threads(1)
-    yield
-    numba.set_num_threads(before[0])
-    torch.set_num_threads(before[1])
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,19 +1,7 @@
-"""One thread for these tests: on a busy machine threads wait for each other far longer than tiny problems compute."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import numba
 import pytest
-import torch
 
 
 @pytest.fixture(autouse=True, scope="package")
-def one_thread() -> Iterator[None]:
-    before = numba.get_num_threads(), torch.get_num_threads()
-    numba.set_num_threads(1)
-    torch.set_num_threads(1)
-    yield
-    numba.set_num_threads(before[0])
-    torch.set_num_threads(before[1])
+def _all_with_one_thread(one_thread: None) -> None: ...

@@ -1,7 +1,8 @@
 """Decisions: from probabilities to nodes. Each strategy is fitted on rows that the model was not trained on."""
 
-from rarenode.decision.by_name import by_name
-from rarenode.decision.calibration import Isotonic, Temperature, TemperatureByDepth, ece, ece_by_rarity, reliability
+from rarenode.decision.by_name import make_strategy
+from rarenode.decision.calibration import Calibration, Isotonic, Temperature, TemperatureByDepth
+from rarenode.decision.calibration_error import Reliability, ece, ece_by_rarity, reliability
 from rarenode.decision.coherence import Rule, make_coherent
 from rarenode.decision.expected_f import ExpectedF
 from rarenode.decision.fixed import Fixed
@@ -13,6 +14,7 @@ from rarenode.decision.thresholds import Thresholds
 from rarenode.decision.tuned_per_node import TunedPerNode
 
 __all__ = [
+    "Calibration",
     "ExpectedF",
     "Fixed",
     "GlobalThreshold",
@@ -20,15 +22,16 @@ __all__ = [
     "Metric",
     "PrecisionFloor",
     "PriorMatched",
+    "Reliability",
     "Rule",
     "Strategy",
     "Temperature",
     "TemperatureByDepth",
     "Thresholds",
     "TunedPerNode",
-    "by_name",
     "ece",
     "ece_by_rarity",
     "make_coherent",
+    "make_strategy",
     "reliability",
 ]

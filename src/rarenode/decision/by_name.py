@@ -36,13 +36,13 @@ _WITH_NUMBER: Mapping[str, Callable[[float], Strategy]] = MappingProxyType(
 )
 
 
-def by_name(text: str) -> Strategy:
+def make_strategy(text: str) -> Strategy:
     """The strategy of that name.
 
     Raises:
         ArgumentError: there is none, or its number is out of range.
 
-    >>> by_name("expected_f2")
+    >>> make_strategy("expected_f2")
     ExpectedF(beta=2.0)
     """
     if isinstance(text, str) and len(text) <= MOST_CHARACTERS:

@@ -1,4 +1,4 @@
-"""Calibration: probabilities that mean what they say, and how far they are from it.
+"""Calibration: probabilities that mean what they say. `calibration_error` shows how far they are from it.
 
 A decision that counts on probabilities (expected F, expected precision) is as good as they are. Among the cells (row,
 node) to which a calibrated model gives p, the share p is positive. Three corrections, all monotone for a node and all
@@ -17,32 +17,25 @@ the maximum of its children, from the leaves up. That can only raise, so it cost
 
 Temperatures need the logits of all cells, again for each T that is tried. One pass counts them in narrow bins instead
 (1/128 wide); a bin then stands for its cells by their mean logit, while the term with the labels stays exact.
-
-`reliability` compares, in bins of p, the mean probability with the share of positive cells; `ece`, the expected
-calibration error, is the mean distance of the two over cells. Cells of many nodes share a bin, where one node's excess
-may hide another's lack: look at bands of similar nodes (`ece_by_rarity`). Bins of equal width put nearly every cell of
-a rare node into the first; edges such as ``[0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1]`` look closer.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 from sklearn.isotonic import isotonic_regression
 
+from rarenode.decision.cells import as_cells, lines_at_once, row_blocks
 from rarenode.decision.thresholds import as_probabilities
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
-from rarenode.metrics import RARITY_BANDS
-from rarenode.metrics.node_scores import as_indicator
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -52,7 +45,6 @@ LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 0.1, 10.0
 LARGEST_LOGIT = 17.0
 """Where a float32 probability becomes 1. One wrong cell of probability 0 or 1 must not decide a temperature."""
 BINS_PER_LOGIT = 128
-CELLS_AT_ONCE = 2**20
 
 
 class Calibration(ABC):
@@ -78,7 +70,7 @@ class Calibration(ABC):
         _check_width(given, hierarchy)
         self._check(hierarchy)
         corrected = np.empty_like(given)
-        for rows in _row_blocks(given.shape):
+        for rows in row_blocks(given.shape):
             block = self._correct(given[rows].T.astype(np.float64, order="C"), hierarchy)
             for parents, starts, children in hierarchy.levels_upwards:
                 block[parents] = np.maximum(block[parents], np.maximum.reduceat(block[children], starts, axis=0))
@@ -195,7 +187,7 @@ class Isotonic(Calibration):
         by_depth = TemperatureByDepth.fit(probs, Y, hierarchy, least)
         given, truth = _check_pair(probs, Y, hierarchy)
         columns = np.flatnonzero(np.count_nonzero(truth, axis=0) >= least)
-        at_once = max(1, CELLS_AT_ONCE // len(given))
+        at_once = lines_at_once(len(given))
         curves: list[Curve] = []
         for first in range(0, len(columns), at_once):
             some = columns[first : first + at_once]
@@ -217,110 +209,6 @@ class Isotonic(Calibration):
         for curve in self.curves:
             corrected[curve.column] = np.interp(block[curve.column], curve.probs, curve.frequencies)
         return corrected
-
-
-# --- how calibrated ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Reliability:
-    """What a reliability diagram shows: one value for each bin of probabilities. Means of an empty bin are NaN."""
-
-    edges: Floats
-    """(bins + 1,): a bin holds its lower edge but not its upper one; the last bin holds both."""
-    mean_probability: Floats
-    frequency: Floats
-    """Share of the bin's cells that are positive."""
-    count: NDArray[np.int64]
-    """Cells (row, node)."""
-
-    @property
-    def ece(self) -> float:
-        """The mean over cells of the distance between mean probability and frequency of their bins.
-
-        NaN if there are no cells.
-        """
-        total = int(self.count.sum())
-        if not total:
-            return float("nan")
-        full = self.count > 0
-        distance = np.abs(self.mean_probability[full] - self.frequency[full])
-        return float((self.count[full] * distance).sum() / total)
-
-
-def reliability(probs: Any, Y: Any, bins: int | Sequence[float] = 10) -> Reliability:
-    """Mean probability and share of positive cells, bin by bin, over all cells.
-
-    Args:
-        probs: probabilities (rows, nodes). To leave nodes out, leave out their columns.
-        Y: labels (rows, nodes), 0 or 1.
-        bins: how many of equal width, or their edges, rising from 0 to 1.
-
-    >>> reliability([[0.2, 0.9], [0.4, 0.7]], [[0, 1], [1, 1]], bins=2).frequency
-    array([0.5, 1. ])
-    """
-    given, truth = _check_shapes(probs, Y)
-    return _reliability(given, truth, _edges(bins), np.ones(given.shape[1], dtype=np.bool_))
-
-
-def ece(probs: Any, Y: Any, bins: int | Sequence[float] = 10) -> float:
-    """The expected calibration error over all cells; arguments as for `reliability`.
-
-    >>> round(ece([[0.2, 0.9], [0.4, 0.7]], [[0, 1], [1, 1]], bins=2), 3)
-    0.2
-    """
-    return reliability(probs, Y, bins).ece
-
-
-def ece_by_rarity(
-    probs: Any, Y: Any, training_positives: ArrayLike, bins: int | Sequence[float] = 10
-) -> dict[str, float]:
-    """`ece` of the nodes of each of `RARITY_BANDS`, by the number of training rows that carry the node.
-
-    All bands are there, the rarest first; one without nodes has NaN.
-    """
-    given, truth = _check_shapes(probs, Y)
-    edges = _edges(bins)
-    count = np.asarray(training_positives)
-    if count.shape != (given.shape[1],):
-        raise ArgumentError(
-            f"training_positives must have one count for each of {given.shape[1]} nodes; got {count.shape}"
-        )
-    return {
-        band: _reliability(given, truth, edges, (count >= fewest) & (count <= most)).ece
-        for band, (fewest, most) in RARITY_BANDS.items()
-    }
-
-
-def _reliability(given: NDArray[Any], truth: Bools, edges: Floats, mask: Bools) -> Reliability:
-    bins = len(edges) - 1
-    count, sums, hits = np.zeros(bins, dtype=np.int64), np.zeros(bins), np.zeros(bins, dtype=np.int64)
-    for rows in _row_blocks(given.shape):
-        p, y = given[rows][:, mask].ravel().astype(np.float64), truth[rows][:, mask].ravel()
-        place = np.searchsorted(edges[1:-1], p, side="right")
-        count += np.bincount(place, minlength=bins)
-        sums += np.bincount(place, weights=p, minlength=bins)
-        hits += np.bincount(place[y], minlength=bins)
-    nothing = np.full(bins, np.nan)
-    return Reliability(
-        edges=edges,
-        mean_probability=np.divide(sums, count, out=nothing.copy(), where=count > 0),
-        frequency=np.divide(hits, count, out=nothing.copy(), where=count > 0),
-        count=count,
-    )
-
-
-def _edges(bins: int | Sequence[float]) -> Floats:
-    if isinstance(bins, int | np.integer) and not isinstance(bins, bool):
-        if bins < 1:
-            raise ArgumentError(f"there must be at least 1 bin, got {bins}")
-        return np.arange(bins + 1) / bins  # each the float next to its fraction, which linspace does not promise
-    if np.ndim(bins) != 1 or np.asarray(bins).dtype.kind not in "iuf":
-        raise ArgumentError(f"bins must be a whole number or edges that rise from 0 to 1, got {bins!r}")
-    edges = np.array(bins, dtype=np.float64)
-    if len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or not (np.diff(edges) > 0).all():
-        raise ArgumentError(f"edges of bins must rise from 0 to 1, got {bins!r}")
-    return edges
 
 
 # --- fitting -------------------------------------------------------------------------------------------------------
@@ -369,7 +257,7 @@ def _count_logits(given: NDArray[Any], truth: Bools, hierarchy: Hierarchy) -> _L
     bounds = np.searchsorted(hierarchy.depth, np.arange(depths + 1)).tolist()
     cells, sums = np.zeros((depths, bins), dtype=np.int64), np.zeros((depths, bins))
     positives, pull = np.zeros(depths, dtype=np.int64), np.zeros(depths)
-    for rows in _row_blocks(given.shape):
+    for rows in row_blocks(given.shape):
         z = np.clip(logit(given[rows].astype(np.float64)), -LARGEST_LOGIT, LARGEST_LOGIT)
         place = ((z + LARGEST_LOGIT) * BINS_PER_LOGIT).astype(np.int64)
         y = truth[rows]
@@ -402,26 +290,12 @@ def _tempered(p: Floats, temperature: float | Floats) -> Floats:
 # --- checks --------------------------------------------------------------------------------------------------------
 
 
-def _row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
-    """Slices of rows that hold about `CELLS_AT_ONCE` cells, so that working copies stay small."""
-    rows, nodes = shape
-    at_once = max(1, CELLS_AT_ONCE // max(1, nodes))
-    return (slice(first, first + at_once) for first in range(0, rows, at_once))
-
-
 def _depths(hierarchy: Hierarchy) -> int:
     return int(hierarchy.depth.max(initial=-1)) + 1
 
 
-def _check_shapes(probs: Any, Y: Any) -> tuple[NDArray[Any], Bools]:
-    given, truth = as_probabilities(probs), as_indicator(Y, "labels")
-    if given.shape != truth.shape:
-        raise LabelError(f"labels {truth.shape} and probabilities {given.shape} must have the same shape")
-    return given, truth
-
-
 def _check_pair(probs: Any, Y: Any, hierarchy: Hierarchy) -> tuple[NDArray[Any], Bools]:
-    given, truth = _check_shapes(probs, Y)
+    given, truth = as_cells(probs, Y)
     _check_width(given, hierarchy)
     if not len(given):
         raise ArgumentError("a calibration needs at least one row to be fitted on; there are none")

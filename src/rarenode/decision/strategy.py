@@ -47,7 +47,7 @@ class Strategy(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What `by_name` makes this strategy from."""
+        """What `make_strategy` makes this strategy from."""
 
     @abstractmethod
     def choose(self, rows: HeldOut) -> NDArray[np.float64]:
