@@ -1,4 +1,4 @@
-"""Strategies by the names that settings and the command line use.
+"""Strategies from their names, as text can hold them.
 
 ``fixed``, ``fixed:0.3``; ``global``, ``global:micro_f1``; ``expected_f1``, ``expected_f2``, ``expected_f0.5``;
 ``prior``, ``prior:1.5``; ``tuned``, ``tuned:5``; ``precision_floor:0.2``. A strategy's ``name`` gives it back.
