@@ -1,0 +1,338 @@
+"""A forest whose probabilities are coherent by construction: the record, its checks, its predictions.
+
+A tree leads a row x to one of its leaves, L_t(x), a set of training rows. The probability of a node is the share of
+these rows that carry it, averaged over T trees:
+
+    p(node | x) = 1/T sum_t |{r in L_t(x): r carries node}| / |L_t(x)|
+                = sum_r w_r(x) [r carries node],    w_r(x) = 1/T sum_t [r in L_t(x)] / |L_t(x)|
+
+By the second line a forest need not keep a probability for each leaf and node: it keeps the rows of each leaf, and the
+labels of each training row once. A prediction costs the labels of the rows that it meets.
+
+Labels are closed under ancestors, so a parent sums over the rows of its child and perhaps more. All nodes sum in the
+same order. Rounding never turns an order around, and no weight is negative, so the parent's probability is at least
+the child's to the last bit: by induction over the rows, a >= b implies a + w >= b + w, and a + w >= b.
+
+The arrays may come from a file of anyone's. A `Forest` cannot be made of arrays that would lead a walk in circles or
+out of bounds, or to a leaf without rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from rarenode.errors import ArgumentError, DataError
+from rarenode.hierarchy import Hierarchy
+
+Integers = NDArray[np.int32]
+
+MOST = 2**31 - 1
+"""What an index of 32 bits can reach."""
+ROWS_AT_A_TIME = 64
+"""Rows that one thread predicts before it takes others; they share its buffers."""
+_INTEGER, _NUMBER = np.dtype(np.int32), np.dtype(np.float64)
+
+
+@dataclass(frozen=True)
+class ForestSizes:
+    """The numbers from which the types and shapes of all arrays of a `Forest` follow."""
+
+    trees: int
+    places: int
+    """Inner places and leaves of all trees."""
+    leaf_rows: int
+    """Training rows in the leaves of all trees; a row counts once for each tree."""
+    training_rows: int
+    labels: int
+    """Labels of all training rows; there may be none."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value, least = getattr(self, field.name), 0 if field.name == "labels" else 1
+            if not isinstance(value, int) or not least <= value <= MOST:
+                raise ArgumentError(
+                    f"a forest's {field.name} must be a whole number from {least} to {MOST:,}, got {value!r}"
+                )
+
+    def layout(self) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]]:
+        """Name -> type and shape of every array."""
+        return {
+            "roots": (_INTEGER, (self.trees,)),
+            "feature": (_INTEGER, (self.places,)),
+            "threshold": (_NUMBER, (self.places,)),
+            "left": (_INTEGER, (self.places,)),
+            "right": (_INTEGER, (self.places,)),
+            "leaf_starts": (_INTEGER, (self.places + 1,)),
+            "leaf_rows": (_INTEGER, (self.leaf_rows,)),
+            "label_starts": (_INTEGER, (self.training_rows + 1,)),
+            "label_columns": (_INTEGER, (self.labels,)),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Trees, the training rows in their leaves, and the labels of these rows. The arrays become read-only.
+
+    Places are those of all trees. A child lies after its parent, so every walk ends.
+    """
+
+    features: int
+    nodes: int
+    roots: Integers
+    """(trees,): where each tree begins."""
+    feature: Integers
+    """(places,): the feature that an inner place asks for, -1 at a leaf."""
+    threshold: NDArray[np.float64]
+    """(places,): a row whose feature is at most this goes left, any other right; 0 at a leaf."""
+    left: Integers
+    """(places,): the place to go on from, -1 at a leaf."""
+    right: Integers
+    """(places,): likewise."""
+    leaf_starts: Integers
+    """(places + 1,): the rows of a leaf are ``leaf_rows[leaf_starts[place]:leaf_starts[place + 1]]``."""
+    leaf_rows: Integers
+    """Training rows, rising within a leaf."""
+    label_starts: Integers
+    """(training rows + 1,): the nodes of a row are ``label_columns[label_starts[row]:label_starts[row + 1]]``."""
+    label_columns: Integers
+    """Columns of nodes, rising within a row."""
+
+    def __post_init__(self) -> None:
+        for name in ("features", "nodes"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or not 1 <= value <= MOST:
+                raise ArgumentError(f"{name} must be a whole number from 1 to {MOST:,}, got {value!r}")
+        for name in ARRAYS:
+            array = np.ascontiguousarray(getattr(self, name)).view()
+            array.flags.writeable = False  # what is checked here must stay true
+            object.__setattr__(self, name, array)
+        for name, expected in self.sizes.layout().items():
+            array = getattr(self, name)
+            if (array.dtype, array.shape) != expected:
+                raise ArgumentError(
+                    f"the forest's array {name!r} is {array.dtype} {array.shape}; "
+                    f"{expected[0]} {expected[1]} was expected"
+                )
+        _check_walks(self)
+        _check_lists("leaf_starts", self.leaf_starts, "leaf_rows", self.leaf_rows, self.label_starts.size - 1)
+        _check_leaves(self)
+        _check_lists("label_starts", self.label_starts, "label_columns", self.label_columns, self.nodes)
+
+    @property
+    def sizes(self) -> ForestSizes:
+        """What must be known to read `arrays` from a file."""
+        return ForestSizes(
+            trees=self.roots.size,
+            places=self.feature.size,
+            leaf_rows=self.leaf_rows.size,
+            training_rows=self.label_starts.size - 1,
+            labels=self.label_columns.size,
+        )
+
+    def predict_proba(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Coherent probabilities (rows, nodes) of rows (rows, features), whatever the number of threads."""
+        check_rows(X, self.features)
+        probs = np.empty((len(X), self.nodes), dtype=np.float32)
+        _add_up(
+            np.ascontiguousarray(X), self.roots, self.feature, self.threshold, self.left, self.right,
+            self.leaf_starts, self.leaf_rows, self.label_starts, self.label_columns, probs,
+        )  # fmt: skip
+        return probs
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything but ``features`` and ``nodes``, by name."""
+        return {name: getattr(self, name) for name in ARRAYS}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], features: int, hierarchy: Hierarchy) -> Self:
+        """The forest of `arrays`, which may come from anywhere.
+
+        Raises:
+            ArgumentError: they are no forest over these features and nodes; says which array is wrong, and where.
+        """
+        odd = min(arrays.keys() ^ set(ARRAYS), default=None)
+        if odd is not None:
+            raise ArgumentError(
+                f"the forest's array {odd!r} {'should not be there' if odd in arrays else 'is missing'}"
+            )
+        forest = cls(features=features, nodes=len(hierarchy), **arrays)
+        _check_closed(forest, hierarchy)
+        return forest
+
+
+ARRAYS = tuple(field.name for field in fields(Forest) if field.name not in ("features", "nodes"))
+
+
+def check_rows(X: NDArray[Any], features: int) -> None:
+    """Make sure that trees can be walked with ``X``: float32 (rows, features), every number finite."""
+    if X.dtype != np.float32 or X.ndim != 2 or X.shape[1] != features:
+        raise DataError(f"X must be float32 of the shape (rows, {features}); got {X.dtype} {X.shape}")
+    if not np.isfinite(X).all():
+        row, column = np.argwhere(~np.isfinite(X))[0].tolist()
+        raise DataError(f"row {row}, feature {column} is {X[row, column]}; fill missing values first")
+
+
+# --- checks --------------------------------------------------------------------------------------------------------
+
+
+def _refuse(name: str, array: NDArray[Any], wrong: NDArray[np.bool_], problem: str) -> None:
+    """Raise if anything is wrong; the message shows the first such value."""
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise ArgumentError(f"the forest's array {name!r} has {array[at]} at {at}: {problem}")
+
+
+def _check_walks(forest: Forest) -> None:
+    """Every walk from a root ends at a leaf."""
+    feature, places = forest.feature, forest.feature.size
+    _refuse(
+        "feature",
+        feature,
+        (feature < -1) | (feature >= forest.features),
+        f"it must be from -1 to {forest.features - 1}",
+    )
+    _refuse("threshold", forest.threshold, ~np.isfinite(forest.threshold), "it must be finite")
+    inner, place = feature >= 0, np.arange(places)
+    for name, child in (("left", forest.left), ("right", forest.right)):
+        outside = inner & ((child <= place) | (child >= places))
+        _refuse(name, child, outside, f"a child must lie after its parent and before {places}")
+        _refuse(name, child, ~inner & (child != -1), "a leaf has no child, which is written as -1")
+    roots = forest.roots
+    _refuse("roots", roots, (roots < 0) | (roots >= places), f"it must be from 0 to {places - 1}")
+    ways = np.bincount(np.concatenate([roots, forest.left[inner], forest.right[inner]]), minlength=places)
+    if (ways != 1).any():
+        at = int((ways != 1).argmax())
+        raise ArgumentError(
+            f"the forest's arrays 'roots', 'left' and 'right' lead to place {at} in {ways[at]} ways; "
+            "it must be the root of one tree or the child of one place"
+        )
+
+
+def _check_lists(starts_name: str, starts: Integers, name: str, values: Integers, end: int) -> None:
+    """Spans follow one another from the first value to the last. Within each, values rise and lie in [0, end)."""
+    if starts[0] != 0 or starts[-1] != values.size:
+        raise ArgumentError(
+            f"the forest's array {starts_name!r} goes from {starts[0]} to {starts[-1]}; "
+            f"it must go from 0 to {values.size}, the length of {name!r}"
+        )
+    _refuse(starts_name, starts[1:], starts[1:] < starts[:-1], "it must not fall (counted from the second value)")
+    _refuse(name, values, (values < 0) | (values >= end), f"it must be from 0 to {end - 1}")
+    begins = np.zeros(values.size + 1, dtype=np.bool_)
+    begins[starts] = True
+    falls = np.zeros(values.size, dtype=np.bool_)
+    falls[1:] = values[1:] <= values[:-1]
+    _refuse(name, values, falls & ~begins[:-1], f"it must be more than the value before, as {starts_name!r} joins them")
+
+
+def _check_leaves(forest: Forest) -> None:
+    """A leaf holds a training row, and nothing else does."""
+    full = forest.leaf_starts[1:] > forest.leaf_starts[:-1]
+    leaf = forest.feature < 0
+    if (full != leaf).any():
+        at = int((full != leaf).argmax())
+        what = "a leaf, and has no rows" if leaf[at] else "no leaf, and has rows"
+        raise ArgumentError(f"the forest's array 'leaf_starts' is wrong at {at}: the place is {what}")
+
+
+def _check_closed(forest: Forest, hierarchy: Hierarchy) -> None:
+    """A training row carries the parents of all its nodes."""
+    by_child = np.argsort(hierarchy.edge_children, kind="stable")
+    starts = np.searchsorted(hierarchy.edge_children[by_child], np.arange(len(hierarchy) + 1))
+    row, child, parent = _first_gap(
+        forest.label_starts, forest.label_columns, starts, hierarchy.edge_parents[by_child], len(hierarchy)
+    )
+    if row >= 0:
+        raise ArgumentError(
+            f"the forest's array 'label_columns' is not closed: training row {row} carries "
+            f"{hierarchy.nodes[child]!r} but not its parent {hierarchy.nodes[parent]!r}"
+        )
+
+
+# --- compiled ------------------------------------------------------------------------------------------------------
+
+
+@numba.njit(cache=True, nogil=True)
+def _first_gap(
+    label_starts: Integers,
+    label_columns: Integers,
+    starts: NDArray[np.int64],
+    parents: NDArray[np.int64],
+    nodes: int,
+) -> tuple[int, int, int]:
+    """The first (row, child, parent) where a row carries the child only; (-1, -1, -1) if there is none.
+
+    The parents of a node are ``parents[starts[node]:starts[node + 1]]``.
+    """
+    last_row = np.full(nodes, -1, np.int64)  # the last row that carries a node; a parent has the lower column
+    for row in range(label_starts.shape[0] - 1):
+        for label in range(label_starts[row], label_starts[row + 1]):
+            child = label_columns[label]
+            last_row[child] = row
+            for edge in range(starts[child], starts[child + 1]):
+                if last_row[parents[edge]] != row:
+                    return row, child, parents[edge]
+    return -1, -1, -1
+
+
+@numba.njit(cache=True, nogil=True)
+def find_leaf(
+    x: NDArray[np.float32],
+    place: int,
+    feature: Integers,
+    threshold: NDArray[np.float64],
+    left: Integers,
+    right: Integers,
+) -> int:
+    """Where the walk of a row ends that begins at a place. Comparisons are of float64, as when the tree was grown."""
+    while feature[place] >= 0:
+        place = left[place] if np.float64(x[feature[place]]) <= threshold[place] else right[place]
+    return place
+
+
+@numba.njit(parallel=True, cache=True, nogil=True)
+def _add_up(
+    X: NDArray[np.float32],
+    roots: Integers,
+    feature: Integers,
+    threshold: NDArray[np.float64],
+    left: Integers,
+    right: Integers,
+    leaf_starts: Integers,
+    leaf_rows: Integers,
+    label_starts: Integers,
+    label_columns: Integers,
+    probs: NDArray[np.float32],
+) -> None:
+    """Write the probabilities of each row. No row depends on another, so neither do the bits on the threads."""
+    rows, nodes = probs.shape
+    trees, training_rows = roots.shape[0], label_starts.shape[0] - 1
+    for block in numba.prange((rows + ROWS_AT_A_TIME - 1) // ROWS_AT_A_TIME):
+        weights = np.zeros(training_rows, np.float64)
+        met = np.empty(training_rows, np.int32)  # the training rows with a weight, in the order in which they were met
+        sums = np.zeros(nodes, np.float64)
+        for row in range(block * ROWS_AT_A_TIME, min(rows, (block + 1) * ROWS_AT_A_TIME)):
+            count = 0
+            for tree in range(trees):
+                leaf = find_leaf(X[row], roots[tree], feature, threshold, left, right)
+                begin, end = leaf_starts[leaf], leaf_starts[leaf + 1]
+                share = 1.0 / (float(trees) * (end - begin))
+                for i in range(begin, end):
+                    other = leaf_rows[i]
+                    if weights[other] == 0.0:
+                        met[count] = other
+                        count += 1
+                    weights[other] += share
+            for i in range(count):
+                weight = weights[met[i]]
+                weights[met[i]] = 0.0
+                for label in range(label_starts[met[i]], label_starts[met[i] + 1]):
+                    sums[label_columns[label]] += weight
+            for node in range(nodes):
+                probs[row, node] = min(sums[node], 1.0)  # the weights add up to 1, but for rounding
+                sums[node] = 0.0

@@ -1,0 +1,230 @@
+"""Growing a `Forest`: trees that split rows by a feature so that the labels on either side are alike.
+
+The labels that are compared (targets) are those of nodes that are scored and that some rows carry, but not all. With
+m the share of rows that carry a node, its column is (y - m) / sqrt(m (1 - m))**rarity. With rarity 0 a node has as
+much say as its variance; with 1 all have the same, however rare.
+
+A split costs as many sums as there are targets. With more than ``projection`` of them, the trees see a random Gaussian
+projection instead, which nearly keeps the distances between rows (Johnson and Lindenstrauss), hence the variances
+that splits reduce: Joly, Geurts and Wehenkel, "Random forests with random projections of the output space", 2014. The
+leaves hold whole rows with all their labels, so predictions are of every node, and stay coherent.
+
+Trees are extremely randomised: each sees all rows, and draws one threshold for each feature that it tries at a split.
+Every tree has a random stream of its own, so it depends neither on how many others there are nor on which thread
+grows it. They are grown one by one, and stripped of scikit-learn's means in each place, which a `Forest` has no use
+for: with 64 targets these are twenty times as large as the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from rarenode.errors import ArgumentError, DataError, LabelError
+from rarenode.models.forest import MOST, Forest, Integers, check_rows
+
+
+class _Tree(NamedTuple):
+    """A tree by itself: places count from its root, which is 0."""
+
+    feature: Integers
+    threshold: NDArray[np.float64]
+    left: Integers
+    right: Integers
+    rows_in_place: NDArray[np.int64]
+    """(places,): training rows in a leaf; 0 at an inner place."""
+    rows: Integers
+    """(training rows,): sorted by leaf."""
+
+
+def grow_forest(
+    X: NDArray[np.float32],
+    Y: NDArray[np.bool_],
+    *,
+    scored: NDArray[np.bool_],
+    trees: int,
+    seed: int,
+    smallest_leaf: int = 1,
+    features: float = 1 / 3,
+    most_features: int = 64,
+    projection: int = 64,
+    rarity: float = 0.5,
+) -> Forest:
+    """Grow a forest.
+
+    Args:
+        X: features (rows, features), finite.
+        Y: labels (rows, nodes), closed under ancestors.
+        scored: (nodes,), the nodes that splits look at. Predictions are of all nodes.
+        trees: how many.
+        seed: decides everything.
+        smallest_leaf: training rows that a leaf has at least.
+        features: the share of features that is tried at each split,
+        most_features: and how many at most, as the time to grow is in proportion to them.
+        projection: targets that splits look at, at most.
+        rarity: how much more say rare nodes have than by their variance, from 0 to 1.
+
+    Returns:
+        The forest. If no node tells rows apart, each tree is one leaf with all rows.
+
+    >>> X = np.array([[0.0], [1.0], [5.0]], dtype=np.float32)
+    >>> Y = np.array([[1, 0], [1, 0], [1, 1]], dtype=bool)
+    >>> grow_forest(X, Y, scored=np.array([True, True]), trees=3, seed=0).predict_proba(X)
+    array([[1., 0.],
+           [1., 0.],
+           [1., 1.]], dtype=float32)
+    """
+    _check_options(trees, seed, smallest_leaf, features, most_features, projection, rarity)
+    _check_training(X, Y, scored)
+    label_columns = np.nonzero(Y)[1]
+    label_starts = _starts(np.count_nonzero(Y, axis=1))
+    if max(2 * trees * len(X), len(label_columns)) > MOST:
+        raise ArgumentError(
+            f"{trees} trees of {len(X):,} rows with {len(label_columns):,} labels are more than {MOST:,} places or "
+            "labels, which a forest cannot count; grow fewer trees"
+        )
+    projecting, *growing = np.random.SeedSequence(seed).spawn(1 + trees)
+    targets = _targets(Y, label_starts, label_columns, scored, projection, rarity, projecting)
+    grown: Sequence[_Tree]
+    if targets.shape[1]:
+        tried = max(1, min(int(features * X.shape[1]), most_features))
+        grow = partial(_grow_tree, np.ascontiguousarray(X), targets, smallest_leaf, tried)
+        # Threads, as scikit-learn holds no lock while it grows.
+        with ThreadPoolExecutor(min(trees, numba.get_num_threads())) as pool:
+            grown = list(pool.map(grow, growing))
+    else:
+        grown = [_one_leaf(len(X))] * trees
+    return _plant(grown, X.shape[1], Y.shape[1], label_starts, label_columns)
+
+
+def _targets(
+    Y: NDArray[np.bool_],
+    label_starts: NDArray[np.int64],
+    label_columns: NDArray[np.int64],
+    scored: NDArray[np.bool_],
+    projection: int,
+    rarity: float,
+    stream: np.random.SeedSequence,
+) -> NDArray[np.float64]:
+    """What splits look at, (rows, targets); no column if no scored node tells rows apart.
+
+    Standardising and projecting are linear, but for a shift, so both are one product with the sparse labels. It costs
+    labels x targets, and runs in one order whatever the number of threads.
+    """
+    from scipy.sparse import csr_array  # noqa: PLC0415 (only growing needs it)
+
+    share = np.count_nonzero(Y, axis=0) / len(Y)
+    usable = np.flatnonzero(scored & (share > 0) & (share < 1))
+    scale = (share[usable] * (1 - share[usable])) ** (-rarity / 2)
+    directions = np.zeros((Y.shape[1], min(len(usable), projection)))
+    if len(usable) > projection:
+        rng = np.random.Generator(np.random.Philox(stream))
+        gaussian = rng.standard_normal((len(usable), projection)) / np.sqrt(projection)
+        directions[usable] = scale[:, np.newaxis] * gaussian
+    else:
+        directions[usable, np.arange(len(usable))] = scale
+    labels = csr_array((np.ones(len(label_columns)), label_columns, label_starts), shape=Y.shape)
+    targets: NDArray[np.float64] = labels @ directions
+    targets -= targets.mean(axis=0)
+    return targets
+
+
+def _grow_tree(
+    X: NDArray[np.float32],
+    targets: NDArray[np.float64],
+    smallest_leaf: int,
+    tried: int,
+    stream: np.random.SeedSequence,
+) -> _Tree:
+    from sklearn.tree import ExtraTreeRegressor  # noqa: PLC0415 (only growing needs it)
+
+    grown = ExtraTreeRegressor(
+        min_samples_leaf=smallest_leaf, max_features=tried, random_state=int(stream.generate_state(1)[0])
+    )
+    tree = grown.fit(X, targets).tree_
+    leaf = tree.children_left < 0
+    leaf_of_row = tree.apply(X)
+    return _Tree(
+        feature=np.where(leaf, -1, tree.feature).astype(np.int32),
+        threshold=np.where(leaf, 0.0, tree.threshold),
+        left=np.where(leaf, -1, tree.children_left).astype(np.int32),
+        right=np.where(leaf, -1, tree.children_right).astype(np.int32),
+        rows_in_place=np.bincount(leaf_of_row, minlength=len(leaf)),
+        rows=np.argsort(leaf_of_row, kind="stable").astype(np.int32),
+    )
+
+
+def _one_leaf(rows: int) -> _Tree:
+    nothing = np.array([-1], dtype=np.int32)
+    return _Tree(nothing, np.zeros(1), nothing, nothing, np.array([rows]), np.arange(rows, dtype=np.int32))
+
+
+def _plant(
+    trees: Sequence[_Tree],
+    features: int,
+    nodes: int,
+    label_starts: NDArray[np.int64],
+    label_columns: NDArray[np.int64],
+) -> Forest:
+    """Trees one after another, in one set of arrays."""
+    roots = _starts([len(tree.feature) for tree in trees])[:-1].astype(np.int32)
+    pairs = list(zip(trees, roots, strict=True))
+    return Forest(
+        features=features,
+        nodes=nodes,
+        roots=roots,
+        feature=np.concatenate([tree.feature for tree in trees]),
+        threshold=np.concatenate([tree.threshold for tree in trees]),
+        left=np.concatenate([np.where(tree.left < 0, tree.left, tree.left + root) for tree, root in pairs]),
+        right=np.concatenate([np.where(tree.right < 0, tree.right, tree.right + root) for tree, root in pairs]),
+        leaf_starts=_starts(np.concatenate([tree.rows_in_place for tree in trees])).astype(np.int32),
+        leaf_rows=np.concatenate([tree.rows for tree in trees]),
+        label_starts=label_starts.astype(np.int32),
+        label_columns=label_columns.astype(np.int32),
+    )
+
+
+def _starts(lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where spans of these lengths begin that follow one another, and where the last one ends."""
+    starts = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts
+
+
+def _check_options(
+    trees: int, seed: int, smallest_leaf: int, features: float, most_features: int, projection: int, rarity: float
+) -> None:
+    whole = (
+        ("trees", trees, 1),
+        ("seed", seed, 0),
+        ("smallest_leaf", smallest_leaf, 1),
+        ("most_features", most_features, 1),
+        ("projection", projection, 1),
+    )
+    for name, value, least in whole:
+        if not isinstance(value, int) or value < least:
+            raise ArgumentError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    if not 0 < features <= 1:
+        raise ArgumentError(f"features must be more than 0 and at most 1, got {features!r}")
+    if not 0 <= rarity <= 1:
+        raise ArgumentError(f"rarity must lie between 0 and 1, got {rarity!r}")
+
+
+def _check_training(X: NDArray[np.float32], Y: NDArray[np.bool_], scored: NDArray[np.bool_]) -> None:
+    if Y.dtype != np.bool_ or Y.ndim != 2 or not Y.shape[1]:
+        raise LabelError(f"Y must be boolean of the shape (rows, nodes), got {Y.dtype} {Y.shape}")
+    if X.ndim != 2 or not X.shape[1]:
+        raise DataError(f"X must have the shape (rows, features), got {X.shape}")
+    check_rows(X, X.shape[1])
+    if len(X) != len(Y):
+        raise DataError(f"X has {len(X)} rows and Y {len(Y)}")
+    if not len(X):
+        raise DataError("a forest needs at least one row to grow from")
+    if scored.dtype != np.bool_ or scored.shape != Y.shape[1:]:
+        raise ArgumentError(f"scored must be a boolean mask of {Y.shape[1]} nodes, got {scored.dtype} {scored.shape}")

@@ -1,0 +1,512 @@
+"""Forests against a slow oracle and scikit-learn; coherence to the last bit; hostile arrays; degenerate data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import pytest
+import safetensors.numpy
+import sklearn.tree
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.typing import NDArray
+
+from rarenode import Hierarchy, make_hierarchical
+from rarenode.data.dataset import Dataset
+from rarenode.errors import ArgumentError, DataError, LabelError
+from rarenode.models.forest import ROWS_AT_A_TIME, Forest, ForestSizes, find_leaf
+from rarenode.models.forest_growth import grow_forest
+from tests.strategies import closed_labels, hierarchies
+
+Floats = NDArray[np.float32]
+Bools = NDArray[np.bool_]
+
+
+# --- slow and obvious ----------------------------------------------------------------------------------------------
+
+
+def as_dicts(forest: Forest, place: int) -> dict[str, Any]:
+    """A tree as nested dicts, down from a place."""
+    if forest.feature[place] == -1:
+        rows = forest.leaf_rows[forest.leaf_starts[place] : forest.leaf_starts[place + 1]]
+        return {"rows": rows.tolist()}
+    return {
+        "feature": int(forest.feature[place]),
+        "threshold": float(forest.threshold[place]),
+        "left": as_dicts(forest, int(forest.left[place])),
+        "right": as_dicts(forest, int(forest.right[place])),
+    }
+
+
+def leaves_of(tree: dict[str, Any]) -> Iterator[list[int]]:
+    if "rows" in tree:
+        yield tree["rows"]
+    else:
+        yield from leaves_of(tree["left"])
+        yield from leaves_of(tree["right"])
+
+
+def mean_of_leaf_shares(forest: Forest, X: Floats, Y: Bools) -> NDArray[np.float64]:
+    """The formula: the mean over trees of the share of a leaf's rows that carry a node."""
+    trees = [as_dicts(forest, root) for root in forest.roots.tolist()]
+    probs = np.zeros((len(X), Y.shape[1]))
+    for row, x in enumerate(X.tolist()):
+        for tree in trees:
+            here = tree
+            while "rows" not in here:
+                here = here["left"] if x[here["feature"]] <= here["threshold"] else here["right"]
+            probs[row] += Y[here["rows"]].mean(axis=0) / len(trees)
+    return probs
+
+
+def standardised(Y: Bools, scored: Bools, rarity: float) -> NDArray[np.float64]:
+    columns = [
+        (Y[:, node] - Y[:, node].mean()) / np.sqrt(Y[:, node].mean() * (1 - Y[:, node].mean())) ** rarity
+        for node in range(Y.shape[1])
+        if scored[node] and Y[:, node].any() and not Y[:, node].all()
+    ]
+    return np.stack(columns, axis=1)
+
+
+# --- what forests are grown from -----------------------------------------------------------------------------------
+
+
+class Case(NamedTuple):
+    hierarchy: Hierarchy
+    X: Floats
+    Y: Bools
+    queries: Floats
+    forest: Forest
+
+
+def features(rows: int, width: int) -> st.SearchStrategy[Floats]:
+    """Many ties, and numbers that float32 and float64 do not agree on."""
+    few = st.sampled_from([-2.0, 0.0, 1.0, 5.0])
+    return hnp.arrays(np.float32, (rows, width), elements=st.one_of(few, st.floats(-9, 9, width=32)))
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    hierarchy = draw(hierarchies(7))
+    rows, width = draw(st.integers(1, 12)), draw(st.integers(1, 3))
+    X, Y = draw(features(rows, width)), draw(closed_labels(hierarchy, rows))
+    forest = grow_forest(
+        X,
+        Y,
+        scored=draw(hnp.arrays(np.bool_, len(hierarchy))),
+        trees=draw(st.integers(1, 7)),
+        seed=draw(st.integers(0, 2**40)),
+        smallest_leaf=draw(st.integers(1, 4)),
+        features=draw(st.sampled_from([0.01, 1 / 3, 1.0])),
+        projection=draw(st.integers(1, 8)),
+        rarity=draw(st.sampled_from([0.0, 0.5, 1.0])),
+    )
+    return Case(hierarchy, X, Y, draw(features(draw(st.integers(0, 4)), width)), forest)
+
+
+def grow(dataset: Dataset, **options: Any) -> Forest:
+    given: dict[str, Any] = {"scored": dataset.scored, "trees": 5, "seed": 1} | options
+    return grow_forest(dataset.train.X, dataset.train.Y, **given)
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return make_hierarchical(rows=320, nodes=60, depth=4, shape="dag", features=9, seed=4)
+
+
+@pytest.fixture(scope="module")
+def forest(data: Dataset) -> Forest:
+    return grow(data, smallest_leaf=2, projection=16)
+
+
+class Recorder(sklearn.tree.ExtraTreeRegressor):  # type: ignore[misc]
+    """scikit-learn's tree, which remembers what was grown of it, and of what."""
+
+    grown: list[Recorder]
+    targets: NDArray[np.float64]
+
+    def fit(self, X: Floats, y: NDArray[np.float64]) -> Any:
+        self.targets = y
+        self.grown.append(self)
+        return super().fit(X, y)
+
+
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch) -> list[Recorder]:
+    """The trees that scikit-learn grows in a test, in the order of the forest's."""
+    grown: list[Recorder] = []
+    monkeypatch.setattr(Recorder, "grown", grown, raising=False)
+    monkeypatch.setattr(sklearn.tree, "ExtraTreeRegressor", Recorder)
+    monkeypatch.setattr(numba, "get_num_threads", lambda: 1)
+    return grown
+
+
+def assert_same(one: Forest, other: Forest) -> None:
+    for name, array in one.arrays().items():
+        np.testing.assert_array_equal(array, other.arrays()[name], err_msg=name)
+
+
+# --- predictions ---------------------------------------------------------------------------------------------------
+
+
+@given(cases())
+def test_probabilities_are_the_mean_share_of_leaves(case: Case) -> None:
+    for X in (case.X, case.queries):
+        probs = case.forest.predict_proba(X)
+        assert probs.dtype == np.float32
+        np.testing.assert_allclose(probs, mean_of_leaf_shares(case.forest, X, case.Y), rtol=0, atol=1e-7)
+
+
+@given(cases())
+def test_no_child_is_above_its_parent_by_a_single_bit(case: Case) -> None:
+    probs = case.forest.predict_proba(np.concatenate([case.X, case.queries]))
+    parents, children = case.hierarchy.edge_parents, case.hierarchy.edge_children
+    assert (probs[:, parents] >= probs[:, children]).all()
+    assert (probs >= 0).all()
+    assert (probs <= 1).all()
+
+
+@pytest.mark.parametrize("smallest_leaf", [1, 3, 7])
+def test_coherence_on_larger_leaves_and_more_trees(data: Dataset, smallest_leaf: int) -> None:
+    probs = grow(data, trees=30, smallest_leaf=smallest_leaf).predict_proba(data.test.X)
+    assert (probs[:, data.hierarchy.edge_parents] >= probs[:, data.hierarchy.edge_children]).all()
+    np.testing.assert_array_equal(probs[:, data.train.Y.all(axis=0)], 1)
+    np.testing.assert_array_equal(probs[:, ~data.train.Y.any(axis=0)], 0)
+
+
+def test_our_walk_is_that_of_scikit_learn(data: Dataset, recorded: list[Recorder]) -> None:
+    forest = grow(data)
+    assert len(recorded) == 5
+    near = forest.threshold[forest.feature >= 0][:400].astype(np.float32)
+    on_thresholds = np.stack([near, np.nextafter(near, np.float32(-99)), np.nextafter(near, np.float32(99))])
+    X = np.concatenate([data.train.X, data.test.X, np.repeat(on_thresholds.reshape(-1, 1), forest.features, axis=1)])
+    for root, theirs in zip(forest.roots.tolist(), recorded, strict=True):
+        walk = (forest.feature, forest.threshold, forest.left, forest.right)
+        ours = [find_leaf(x, root, *walk) - root for x in X]
+        np.testing.assert_array_equal(ours, theirs.apply(X))
+
+
+def test_each_tree_divides_the_rows_into_leaves_of_the_least_size(data: Dataset) -> None:
+    forest = grow(data, smallest_leaf=4)
+    for root in forest.roots.tolist():
+        leaves = list(leaves_of(as_dicts(forest, root)))
+        assert sorted(row for leaf in leaves for row in leaf) == list(range(len(data.train)))
+        assert min(map(len, leaves)) >= 4
+        assert len(leaves) > 2
+
+
+def test_leaves_of_single_rows_know_the_training_labels_by_heart(data: Dataset) -> None:
+    np.testing.assert_array_equal(grow(data).predict_proba(data.train.X), data.train.Y)
+
+
+def test_no_row_depends_on_others_or_on_the_layout_of_memory(data: Dataset, forest: Forest) -> None:
+    X = np.concatenate([data.train.X, data.test.X])
+    assert len(X) > 3 * ROWS_AT_A_TIME
+    probs = forest.predict_proba(X)
+    np.testing.assert_array_equal(forest.predict_proba(np.asfortranarray(X)), probs)
+    one_by_one = [forest.predict_proba(X[row : row + 1])[0] for row in range(0, len(X), 17)]
+    np.testing.assert_array_equal(one_by_one, probs[::17])
+    assert forest.predict_proba(X[:0]).shape == (0, forest.nodes)
+
+
+def test_the_number_of_threads_changes_no_bit_of_a_prediction(data: Dataset, forest: Forest) -> None:
+    before = numba.get_num_threads()
+    if before < 2:
+        pytest.skip("numba has one thread here")
+    try:
+        numba.set_num_threads(1)
+        alone = forest.predict_proba(data.train.X)
+        numba.set_num_threads(2)
+        np.testing.assert_array_equal(forest.predict_proba(data.train.X), alone)
+    finally:
+        numba.set_num_threads(before)
+
+
+@pytest.mark.parametrize(
+    ("X", "word"),
+    [
+        (np.zeros((2, 9)), "float64"),
+        (np.zeros((2, 8), np.float32), "8"),
+        (np.zeros(9, np.float32), "shape"),
+        (np.array([[0] * 9, [0] * 8 + [np.nan]], np.float32), "row 1, feature 8 is nan"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused(forest: Forest, X: Any, word: str) -> None:
+    with pytest.raises(DataError, match=word):
+        forest.predict_proba(X)
+
+
+# --- growing -------------------------------------------------------------------------------------------------------
+
+
+def test_the_seed_decides_everything(data: Dataset) -> None:
+    assert_same(grow(data, projection=8), grow(data, projection=8))
+    one, other = grow(data), grow(data, seed=2)
+    assert one.sizes != other.sizes or (one.threshold != other.threshold).any()
+
+
+def test_a_tree_depends_neither_on_other_trees_nor_on_threads(data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = grow(data, trees=2, projection=8)
+    monkeypatch.setattr(numba, "get_num_threads", lambda: 4)
+    many = grow(data, trees=6, projection=8)
+    for name in ("roots", "feature", "threshold", "left", "right", "leaf_rows"):
+        mine = few.arrays()[name]
+        np.testing.assert_array_equal(mine, many.arrays()[name][: len(mine)], err_msg=name)
+    first, second = (as_dicts(few, root) for root in few.roots.tolist())
+    assert first != second
+
+
+@pytest.mark.parametrize("rarity", [0.0, 0.3, 1.0])
+def test_few_targets_are_the_standardised_labels(data: Dataset, recorded: list[Recorder], rarity: float) -> None:
+    scored = np.arange(len(data.hierarchy)) % 3 == 0
+    grow(data, scored=scored, rarity=rarity)
+    np.testing.assert_allclose(recorded[0].targets, standardised(data.train.Y, scored, rarity), atol=1e-12)
+
+
+def test_a_projection_keeps_distances(recorded: list[Recorder]) -> None:
+    data = make_hierarchical(rows=60, nodes=200, depth=3, features=3, labels_per_row=6, seed=0)
+    grow(data, trees=2, projection=100)
+    exact = standardised(data.train.Y, data.scored, 0.5)
+    assert exact.shape[1] > 100
+    projected = recorded[0].targets
+    assert projected.shape == (30, 100)
+    np.testing.assert_array_equal(projected, recorded[1].targets)
+    pairs = np.triu_indices(30, 1)
+    lengths = [((some[:, None] - some[None]) ** 2).sum(axis=2)[pairs] for some in (exact, projected)]
+    ratios = lengths[1][lengths[0] > 0] / lengths[0][lengths[0] > 0]  # of mean 1 and variance 2 / 100
+    assert abs(ratios.mean() - 1) < 0.1
+    assert ratios.std() < 0.25
+
+
+def test_a_split_tries_the_given_share_of_features() -> None:
+    """Only feature 2 tells the rows apart, so every tree that may look at it begins with it."""
+    X = np.random.default_rng(0).uniform(size=(40, 5)).astype(np.float32)
+    X[:20, 2] += 1000
+    Y = X[:, 2:3] > 500
+    first: list[set[int]] = []
+    for share in (1.0, 0.2):
+        forest = grow_forest(X, Y, scored=np.ones(1, np.bool_), trees=30, seed=0, features=share)
+        first.append(set(forest.feature[forest.roots].tolist()))
+    assert first == [{2}, {0, 1, 2, 3, 4}]
+
+
+def test_nodes_that_are_not_scored_have_no_say_and_are_predicted(data: Dataset) -> None:
+    scored = np.arange(len(data.hierarchy)) < 30
+    Y = data.train.Y.copy()
+    Y[:, 30:] = False
+    full, empty = (
+        grow_forest(data.train.X, labels, scored=scored, trees=3, seed=0, projection=8) for labels in (data.train.Y, Y)
+    )
+    np.testing.assert_array_equal(full.threshold, empty.threshold)
+    assert full.predict_proba(data.test.X)[:, 30:].any()
+    assert not empty.predict_proba(data.test.X)[:, 30:].any()
+
+
+@pytest.mark.parametrize(
+    ("X", "Y"),
+    [
+        ([[1.0, 2.0]], [[1, 0, 1]]),
+        ([[1.0, 2.0], [3.0, 4.0]], [[1, 0, 1], [1, 0, 1]]),
+        ([[1.0, 2.0], [1.0, 2.0], [1.0, 2.0]], [[1, 1, 0], [1, 0, 1], [0, 0, 0]]),
+        ([[1.0, 2.0], [3.0, 4.0]], [[0, 0, 0], [0, 0, 0]]),
+    ],
+    ids=["one row", "equal labels", "constant features", "no labels"],
+)
+def test_where_nothing_tells_rows_apart_a_tree_is_one_leaf(X: Any, Y: Any) -> None:
+    X, Y = np.array(X, np.float32), np.array(Y, np.bool_)
+    forest = grow_forest(X, Y, scored=np.ones(3, np.bool_), trees=4, seed=0)
+    assert forest.sizes == ForestSizes(4, 4, 4 * len(X), len(X), int(Y.sum()))
+    expected = np.broadcast_to(Y.mean(axis=0).astype(np.float32), Y.shape)
+    np.testing.assert_array_equal(forest.predict_proba(X), expected)
+
+
+def test_without_a_scored_node_a_tree_is_one_leaf(data: Dataset) -> None:
+    forest = grow(data, scored=np.zeros(len(data.hierarchy), np.bool_))
+    assert forest.sizes.places == 5
+    np.testing.assert_allclose(forest.predict_proba(data.test.X)[0], data.train.Y.mean(axis=0), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "word"),
+    [
+        ({"trees": 0}, "trees"),
+        ({"seed": -1}, "seed"),
+        ({"smallest_leaf": 1.5}, "smallest_leaf"),
+        ({"projection": 0}, "projection"),
+        ({"features": 0.0}, "features"),
+        ({"features": float("nan")}, "features"),
+        ({"rarity": 1.1}, "rarity"),
+        ({"scored": np.ones(3, np.bool_)}, "scored"),
+        ({"trees": 2**29}, "fewer trees"),
+    ],
+)
+def test_bad_options_are_named(data: Dataset, wrong: dict[str, Any], word: str) -> None:
+    with pytest.raises(ArgumentError, match=word):
+        grow(data, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("X", "Y", "error", "word"),
+    [
+        (np.zeros((2, 1), np.float32), np.zeros((3, 2), np.bool_), DataError, "X has 2 rows and Y 3"),
+        (np.zeros((0, 1), np.float32), np.zeros((0, 2), np.bool_), DataError, "at least one row"),
+        (np.zeros((2, 0), np.float32), np.zeros((2, 2), np.bool_), DataError, "features"),
+        (np.full((2, 1), np.inf, np.float32), np.zeros((2, 2), np.bool_), DataError, "row 0, feature 0 is inf"),
+        (np.zeros((2, 1), np.float32), np.zeros((2, 2)), LabelError, "float64"),
+    ],
+)
+def test_data_that_do_not_fit_are_refused(X: Any, Y: Any, error: type[Exception], word: str) -> None:
+    with pytest.raises(error, match=word):
+        grow_forest(X, Y, scored=np.ones(2, np.bool_), trees=1, seed=0)
+
+
+# --- files ---------------------------------------------------------------------------------------------------------
+
+
+def test_saved_arrays_are_the_same_forest(data: Dataset, forest: Forest) -> None:
+    read = safetensors.numpy.load(safetensors.numpy.save(forest.arrays()))
+    layout = ForestSizes(**vars(forest.sizes)).layout()
+    assert {name: (array.dtype, array.shape) for name, array in read.items()} == layout
+    again = Forest.from_arrays(read, forest.features, data.hierarchy)
+    assert_same(forest, again)
+    np.testing.assert_array_equal(again.predict_proba(data.test.X), forest.predict_proba(data.test.X))
+
+
+def test_the_arrays_of_a_forest_cannot_be_changed(forest: Forest) -> None:
+    for array in forest.arrays().values():
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+@pytest.mark.parametrize("wrong", [{"trees": 0}, {"places": -1}, {"labels": -1}, {"leaf_rows": 2**31}, {"trees": 1.0}])
+def test_sizes_out_of_range_are_named(forest: Forest, wrong: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match=next(iter(wrong))):
+        replace(forest.sizes, **wrong)
+
+
+SMALL = Hierarchy.from_edges([("a", "b"), ("b", "c"), ("d", "c")])
+"""Its columns are a, d, b, c."""
+
+
+def small_arrays() -> dict[str, NDArray[Any]]:
+    """Two trees over three training rows, {a}, {} and {a, d, b, c}, and two features; the second tree is a leaf."""
+    whole = {
+        "roots": [0, 5],
+        "feature": [1, -1, 0, -1, -1, -1],
+        "left": [1, -1, 3, -1, -1, -1],
+        "right": [2, -1, 4, -1, -1, -1],
+        "leaf_starts": [0, 0, 1, 1, 2, 3, 6],
+        "leaf_rows": [2, 0, 1, 0, 1, 2],
+        "label_starts": [0, 1, 1, 5],
+        "label_columns": [0, 0, 1, 2, 3],
+    }
+    arrays: dict[str, NDArray[Any]] = {name: np.array(values, dtype=np.int32) for name, values in whole.items()}
+    arrays["threshold"] = np.array([0.5, 0.0, -1.0, 0.0, 0.0, 0.0])
+    return arrays
+
+
+def test_the_small_forest_is_sound() -> None:
+    probs = Forest.from_arrays(small_arrays(), 2, SMALL).predict_proba(np.array([[0, 0], [-1, 1]], np.float32))
+    np.testing.assert_allclose(probs, [[5 / 6, 4 / 6, 4 / 6, 4 / 6], [5 / 6, 1 / 6, 1 / 6, 1 / 6]], rtol=1e-6)
+
+
+def put(name: str, at: int, value: float) -> Callable[[dict[str, Any]], None]:
+    def change(arrays: dict[str, Any]) -> None:
+        arrays[name][at] = value
+
+    return change
+
+
+def swap(name: str, make: Callable[[NDArray[Any]], Any]) -> Callable[[dict[str, Any]], None]:
+    def change(arrays: dict[str, Any]) -> None:
+        arrays[name] = make(arrays[name])
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda arrays: arrays.pop("left"), "'left' is missing"),
+        (lambda arrays: arrays.update(more=arrays["left"]), "'more' should not be there"),
+        (swap("left", lambda a: a.astype(np.int64)), "'left' is int64"),
+        (swap("left", lambda a: a.astype(">i4")), "'left' is >i4"),
+        (swap("threshold", lambda a: a.astype(np.float32)), "'threshold' is float32"),
+        (swap("leaf_rows", lambda a: a.astype(object)), "'leaf_rows' is object"),
+        (swap("right", lambda a: a[:-1]), r"'right' is int32 \(5,\); int32 \(6,\)"),
+        (swap("roots", lambda a: a.reshape(1, 2)), r"'roots' is int32 \(1, 2\)"),
+        (swap("leaf_starts", lambda a: a[:-1]), "'leaf_starts' is int32"),
+        (swap("roots", lambda a: a[:0]), "trees must be"),
+        (swap("feature", lambda a: a[:0]), "places must be"),
+        (swap("label_starts", lambda a: a[:0]), "training_rows must be"),
+        (put("feature", 0, 2), "'feature' has 2 at 0: it must be from -1 to 1"),
+        (put("feature", 2, -2), "'feature' has -2 at 2"),
+        (put("feature", 2, -1), "'left' has 3 at 2: a leaf has no child"),
+        (put("threshold", 0, np.nan), "'threshold' has nan at 0"),
+        (put("threshold", 1, np.inf), "'threshold' has inf at 1"),
+        (put("left", 2, 2), "'left' has 2 at 2: a child must lie after its parent"),
+        (put("left", 2, 0), "'left' has 0 at 2: a child must lie after its parent"),
+        (put("right", 2, 6), "'right' has 6 at 2: a child must lie after its parent and before 6"),
+        (put("right", 2, -1), "'right' has -1 at 2"),
+        (put("right", 1, 3), "'right' has 3 at 1: a leaf has no child"),
+        (put("right", 2, 3), "place 3 in 2 ways"),
+        (put("left", 0, 4), "place 1 in 0 ways"),
+        (put("roots", 1, 6), "'roots' has 6 at 1"),
+        (put("roots", 1, -1), "'roots' has -1 at 1"),
+        (put("roots", 1, 0), "place 0 in 2 ways"),
+        (put("leaf_starts", 0, -1), "'leaf_starts' goes from -1 to 6; it must go from 0 to 6"),
+        (put("leaf_starts", 6, 7), "'leaf_starts' goes from 0 to 7"),
+        (put("leaf_starts", 3, 2**31 - 1), "'leaf_starts' has 2 at 3: it must not fall"),
+        (put("leaf_starts", 3, -(2**31)), "'leaf_starts' has -2147483648 at 2: it must not fall"),
+        (put("leaf_starts", 2, 0), "'leaf_starts' is wrong at 1: the place is a leaf, and has no rows"),
+        (put("leaf_starts", 1, 1), "'leaf_starts' is wrong at 0: the place is no leaf, and has rows"),
+        (put("leaf_rows", 1, 3), "'leaf_rows' has 3 at 1: it must be from 0 to 2"),
+        (put("leaf_rows", 1, -1), "'leaf_rows' has -1 at 1"),
+        (put("leaf_rows", 4, 0), "'leaf_rows' has 0 at 4: it must be more than the value before"),
+        (put("label_starts", 0, 1), "'label_starts' goes from 1 to 5"),
+        (put("label_starts", 3, 4), "'label_starts' goes from 0 to 4"),
+        (put("label_starts", 1, 2), "'label_starts' has 1 at 1: it must not fall"),
+        (put("label_columns", 4, 4), "'label_columns' has 4 at 4: it must be from 0 to 3"),
+        (put("label_columns", 4, -1), "'label_columns' has -1 at 4"),
+        (put("label_columns", 4, 2), "'label_columns' has 2 at 4: it must be more than the value before"),
+        (put("label_columns", 0, 2), "training row 0 carries 'b' but not its parent 'a'"),
+        (put("label_columns", 0, 3), "training row 0 carries 'c' but not its parent 'd'"),
+        (put("label_starts", 2, 2), "training row 2 carries 'b' but not its parent 'a'"),
+    ],
+)
+def test_arrays_that_are_no_forest_are_refused(change: Callable[[dict[str, Any]], None], message: str) -> None:
+    arrays = small_arrays()
+    change(arrays)
+    with pytest.raises(ArgumentError, match=message):
+        Forest.from_arrays(arrays, 2, SMALL)
+
+
+@pytest.mark.parametrize(("features", "nodes"), [(0, 4), (2, 0), (2.0, 4)])
+def test_a_forest_without_features_or_nodes_is_refused(features: Any, nodes: Any) -> None:
+    with pytest.raises(ArgumentError, match="whole number"):
+        Forest(features=features, nodes=nodes, **small_arrays())
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_damaged_arrays_are_refused_or_harmless(drawn: st.DataObject) -> None:
+    arrays = small_arrays()
+    for _ in range(drawn.draw(st.integers(1, 3))):
+        array = arrays[drawn.draw(st.sampled_from(sorted(arrays)))]
+        at = drawn.draw(st.integers(0, len(array) - 1))
+        if array.dtype == np.float64:
+            array[at] = drawn.draw(st.floats())
+        else:
+            array[at] = drawn.draw(st.one_of(st.integers(-2, 8), st.sampled_from([-(2**31), 2**31 - 1])))
+    try:
+        forest = Forest.from_arrays(arrays, 2, SMALL)
+    except ArgumentError:
+        return
+    probs = forest.predict_proba(drawn.draw(features(3, 2)))
+    assert ((probs >= 0) & (probs <= 1)).all()
+    assert (probs[:, SMALL.edge_parents] >= probs[:, SMALL.edge_children]).all()
