@@ -13,8 +13,8 @@ import rarenode
 PUBLIC = {
     "ArffFile", "Dataset", "HROSPD", "Hierarchy", "LPROS", "NodeScores", "NodeWeights", "Preparation",
     "RareNodeClassifier", "RareNodeLoss", "RarenodeError", "Settings", "Split", "Summary", "TrainedModel",
-    "TrainingRows", "WeightSchedule", "__version__", "catalogue", "constrain", "fetch_dataset", "load_dataset",
-    "make_hierarchical", "node_scores", "node_weights", "read_arff", "summary", "summary_by_depth",
+    "TrainingRows", "WeightSchedule", "__version__", "catalogue", "constrain", "fetch_dataset", "fit", "load_dataset",
+    "make_hierarchical", "node_scores", "node_weights", "preset", "read_arff", "summary", "summary_by_depth",
     "summary_by_rarity", "train", "uncertainty",
 }  # fmt: skip
 

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
         uncertainty,
     )
     from rarenode.resampling import HROSPD, LPROS
-    from rarenode.training import Settings, TrainedModel, TrainingRows, train
+    from rarenode.training import Settings, TrainedModel, TrainingRows, fit, train
+    from rarenode.training.presets import preset
 
 # The fused engine's threads wait for each other several times a step. GNU OpenMP lets them spin for milliseconds
 # before they sleep, which on a busy machine takes the core from the very thread that is waited for. A few
@@ -68,10 +69,12 @@ _HOME = {
     "catalogue": "data.catalogue",
     "constrain": "objective",
     "fetch_dataset": "data.fetch",
+    "fit": "training",
     "load_dataset": "data.dataset",
     "make_hierarchical": "data.synthetic",
     "node_scores": "metrics",
     "node_weights": "objective",
+    "preset": "training.presets",
     "read_arff": "data.arff",
     "summary": "metrics",
     "summary_by_depth": "metrics",
@@ -102,10 +105,12 @@ __all__ = [
     "catalogue",
     "constrain",
     "fetch_dataset",
+    "fit",
     "load_dataset",
     "make_hierarchical",
     "node_scores",
     "node_weights",
+    "preset",
     "read_arff",
     "summary",
     "summary_by_depth",

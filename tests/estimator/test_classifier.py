@@ -7,23 +7,36 @@ from typing import Any
 import numpy as np
 import polars
 import pytest
+from sklearn.base import clone
 
 import rarenode
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError, UnknownLabelError
 from rarenode.estimator import RareNodeClassifier
 from rarenode.resampling import make_resampler
-from rarenode.training import Settings, TrainingRows, train
+from rarenode.training import Settings, TrainingRows, fit, train
+from rarenode.training.presets import preset
 
 DATA = rarenode.make_hierarchical(rows=240, nodes=12, depth=3, features=6, noise=0.3)
 TREE = DATA.hierarchy
 X, Y = DATA.train.X.astype(np.float64), DATA.train.Y
 SMALL: dict[str, Any] = {
-    "hidden": 16, "epochs": 4, "batch_size": 8, "dropout": 0.1, "random_state": 0, "engine": "torch",
+    "hidden": 16, "epochs": 4, "batch_size": 8, "dropout": 0.1, "learning_rate": 1e-3, "random_state": 0,
+    "engine": "torch",
 }  # fmt: skip
 
 
 def classifier(**changes: Any) -> RareNodeClassifier:
-    return RareNodeClassifier(**({"hierarchy": TREE} | SMALL | changes))
+    given: dict[str, Any] = {"hierarchy": TREE, "preset": "paper"}
+    return RareNodeClassifier(**(given | SMALL | changes))
+
+
+def best(**changes: Any) -> RareNodeClassifier:
+    return classifier(**({"preset": "best", "trees": 5, "folds": 2} | changes))
+
+
+def training_rows() -> tuple[TrainingRows, rarenode.Preparation]:
+    preparation = rarenode.Preparation.fit(X)
+    return TrainingRows(preparation.apply(X), Y, TREE, np.ones(len(TREE), dtype=np.bool_)), preparation
 
 
 class TestFit:
@@ -65,10 +78,9 @@ class TestFit:
         assert np.array_equal(fitted.predict_proba(X), same.predict_proba(X))
 
     def test_the_training_is_the_one_of_the_training_layer(self) -> None:
-        preparation = rarenode.Preparation.fit(X)
-        rows = TrainingRows(preparation.apply(X), Y, TREE, np.ones(len(TREE), dtype=np.bool_))
+        rows, preparation = training_rows()
         settings = {name: value for name, value in SMALL.items() if name != "random_state"}
-        model = train(rows, Settings(**settings, learning_rate=1e-3, seed=0))
+        model = train(rows, Settings(**settings, seed=0))
         assert np.array_equal(
             classifier().fit(X, Y).predict_proba(X), model.with_source("", preparation).predict_proba(X)
         )
@@ -120,6 +132,16 @@ class TestFit:
             ({"focus": "doubt"}, "focus"),
             ({"engine": "steam"}, "engine"),
             ({"hierarchy": [("a", "b")]}, "hierarchy must be a Hierarchy"),
+            ({"preset": "worst"}, "unknown preset 'worst'; choose one of best, paper"),
+            ({"preset": None}, "unknown preset None"),
+            ({"decision": "guess"}, "unknown decision 'guess'"),
+            ({"decision": "prior"}, "set holdout or folds"),
+            ({"rule": "add"}, "rule"),
+            ({"holdout": 0.2, "folds": 2}, "holdout and folds"),
+            ({"early_stopping": 2}, "early_stopping=2 looks at rows that are not trained on; set holdout or folds"),
+            ({"preset": "best", "folds": 0}, "expected_f1 is found on rows that are not trained on"),
+            ({"preset": "best", "folds": 0, "decision": "fixed"}, "early_stopping=5 looks at rows"),
+            ({"folds": len(X) + 1}, f"folds={len(X) + 1} needs at least as many rows, got n_samples={len(X)}"),
         ],
     )
     def test_parameters_that_mean_nothing(self, changes: dict[str, Any], told: str) -> None:
@@ -142,14 +164,15 @@ class TestPredict:
         assert TREE.is_closed(fitted.predict(X))
         assert fitted.uncertainty(X, "bbma").shape == probs.shape
 
-    def test_threshold(self) -> None:
-        fitted = classifier().fit(X, Y)
-        probs = fitted.predict_proba(X)
-        assert np.array_equal(fitted.predict(X), probs >= 0.5)
-        assert np.array_equal(fitted.set_params(threshold=0.2).predict(X), probs >= 0.2)
+    @pytest.mark.parametrize(("decision", "threshold"), [(None, 0.5), ("fixed", 0.5), ("fixed:0.2", 0.2)])
+    def test_a_fixed_threshold(self, decision: str | None, threshold: float) -> None:
+        fitted = classifier(decision=decision).fit(X, Y)
+        decided = fitted.predict(X)
+        assert decided.dtype == np.int64
+        assert np.array_equal(decided, fitted.predict_proba(X) >= threshold)
 
     def test_score_is_the_mean_f1_of_nodes(self) -> None:
-        fitted = classifier(threshold=0.3).fit(X, Y)
+        fitted = classifier(decision="fixed:0.3").fit(X, Y)
         expected = rarenode.summary(DATA.test.Y, fitted.predict_proba(DATA.test.X), 0.3).f1
         assert fitted.score(DATA.test.X, DATA.test.Y) == expected > 0
         assert fitted.score(DATA.test.X, TREE.decode(DATA.test.Y)) == expected
@@ -157,6 +180,71 @@ class TestPredict:
     def test_it_learns(self) -> None:
         fitted = classifier(epochs=10, hidden=32, learning_rate=1e-2).fit(X, Y)
         assert rarenode.summary(DATA.test.Y, fitted.predict_proba(DATA.test.X)).ap > 0.8
+
+
+class TestDecisions:
+    def test_best_is_what_one_gets_unasked(self) -> None:
+        assert RareNodeClassifier().get_params() == RareNodeClassifier(preset="best").get_params()
+        assert {name for name, value in RareNodeClassifier().get_params().items() if value is not None} == {
+            *("preset", "prepare", "verbose"),
+        }
+
+    @pytest.mark.parametrize("changes", [{}, {"holdout": 0.2, "folds": None}, {"decision": "tuned", "members": 2}])
+    def test_the_training_is_the_one_of_the_training_layer(self, changes: dict[str, Any]) -> None:
+        rows, preparation = training_rows()
+        given = {"trees": 5, "folds": 2} | {name: value for name, value in SMALL.items() if name != "random_state"}
+        settings = preset("best", **(given | changes), seed=0)
+        model = fit(rows, settings).with_source("", preparation)
+        fitted = best(**changes).fit(X, Y)
+        assert fitted.model_.settings == settings
+        assert fitted.model_.thresholds == model.thresholds
+        np.testing.assert_allclose(fitted.predict_proba(X), model.predict_proba(X), rtol=0, atol=1e-37)
+        assert np.array_equal(fitted.predict(X), model.predict(X))
+
+    def test_nothing_is_ruled_out(self) -> None:
+        """Although a few trees have often met no row that carries a node, and then give it a probability of 0."""
+        fitted = best(trees=2).fit(X, Y)
+        probs, of_model = fitted.predict_proba(DATA.test.X), fitted.model_.predict_proba(DATA.test.X)
+        assert (of_model == 0).any()
+        assert probs.dtype == np.float32
+        assert (probs > 0).all()
+        assert np.array_equal(probs[of_model > 0], of_model[of_model > 0])
+        assert (probs[:, TREE.edge_parents] >= probs[:, TREE.edge_children]).all()
+
+    @pytest.mark.parametrize("name", ["expected_f2", "prior", "tuned", "global", "precision_floor:0.2", "fixed:0.3"])
+    def test_decisions_have_names(self, name: str) -> None:
+        fitted = best(decision=name, epochs=1, trees=2, rule="drop_orphans").fit(X, Y)
+        assert fitted.model_.thresholds is not None
+        assert (fitted.model_.thresholds.strategy, fitted.model_.thresholds.rule) == (name, "drop_orphans")
+        assert TREE.is_closed(fitted.predict(X))
+
+    def test_probabilities_do_not_depend_on_the_decision(self) -> None:
+        ours, theirs = (best(decision=name).fit(X, Y) for name in ("expected_f1", "fixed"))
+        assert np.array_equal(ours.predict_proba(X), theirs.predict_proba(X))
+        assert (ours.predict(DATA.test.X) != theirs.predict(DATA.test.X)).any()
+
+    def test_one_training_on_all_rows(self) -> None:
+        plain = best(folds=0, early_stopping=0, decision="fixed", weighting="as_published").fit(X, Y)
+        assert np.array_equal(plain.predict_proba(X), classifier(trees=5).fit(X, Y).predict_proba(X))
+
+    def test_too_few_rows(self) -> None:
+        with pytest.raises(ArgumentError, match="folds=3 needs at least as many rows, got n_samples=2; with folds=0"):
+            best(folds=None).fit(X[:2], Y[:2])
+        with pytest.raises(DataError, match="at least 2 rows"):
+            best(folds=None, holdout=0.5).fit(X[:1], Y[:1])
+        few = best(folds=2).fit(X[:2], Y[:2])
+        assert few.predict(X).shape == Y.shape
+
+    def test_it_finds_more_nodes_than_the_paper(self) -> None:
+        ours, theirs = (make().fit(X, Y) for make in (best, classifier))
+        found = [int((each.predict(DATA.test.X) & DATA.test.Y).any(axis=0).sum()) for each in (ours, theirs)]
+        assert found[0] > found[1]
+        assert ours.score(DATA.test.X, DATA.test.Y) > theirs.score(DATA.test.X, DATA.test.Y)
+
+    def test_progress_tells_of_every_training(self, capsys: pytest.CaptureFixture[str]) -> None:
+        best(verbose=True, epochs=1, trees=2).fit(X, Y)
+        shown = capsys.readouterr().err
+        assert [title in shown for title in ("fold 1 of 2", "fold 2 of 2", "all rows")] == [True] * 3
 
 
 class TestOneClass:
@@ -170,6 +258,11 @@ class TestOneClass:
         assert np.array_equal(fitted.predict(X), fitted.classes_[probs.argmax(axis=1)])
         assert fitted.score(X, self.LABELS) == np.mean(fitted.predict(X) == self.LABELS) > 0.8
 
+    def test_the_likeliest_class_needs_no_threshold(self) -> None:
+        fitted = best(hierarchy=None, epochs=10).fit(X, self.LABELS)
+        assert np.array_equal(fitted.predict(X), fitted.classes_[fitted.predict_proba(X).argmax(axis=1)])
+        assert fitted.score(X, self.LABELS) > 0.8
+
     def test_columns_of_uncertainty_are_the_classes(self) -> None:
         fitted = classifier(hierarchy=None, epochs=1).fit(X, self.LABELS)
         nodes = fitted.hierarchy_.nodes
@@ -180,14 +273,31 @@ class TestOneClass:
 class TestFolder:
     def test_it_comes_back_as_it_was(self, tmp_path: Path) -> None:
         frame = polars.DataFrame(X, schema=list(DATA.feature_names), orient="row")
-        fitted = classifier(members=2, threshold=0.3, focus="gmu", prepare=True).fit(frame, Y)
+        fitted = classifier(members=2, decision="fixed:0.3", focus="gmu", prepare=True).fit(frame, Y)
         fitted.save(tmp_path / "model")
         loaded = RareNodeClassifier.load(tmp_path / "model")
-        assert loaded.get_params() == fitted.get_params()
+        given = {name: value for name, value in fitted.get_params().items() if value is not None}
+        assert given.items() <= loaded.get_params().items()
         assert loaded.classes_.tolist() == fitted.classes_.tolist()
         assert (loaded.n_features_in_, loaded.engine_) == (6, "torch")
         for method in ("predict_proba", "predict", "uncertainty"):
             assert np.array_equal(getattr(loaded, method)(frame), getattr(fitted, method)(frame))
+
+    @pytest.mark.parametrize(
+        "make",
+        [classifier(), best(), best(folds=None, holdout=0.3, decision="prior", rule="drop_orphans", early_stopping=0)],
+        ids=["paper", "best", "holdout"],
+    )
+    def test_decisions_come_back_and_can_be_learnt_again(self, tmp_path: Path, make: RareNodeClassifier) -> None:
+        fitted = clone(make).fit(X, Y)
+        fitted.save(tmp_path)
+        loaded = RareNodeClassifier.load(tmp_path)
+        assert loaded.model_.thresholds == fitted.model_.thresholds
+        assert np.array_equal(loaded.predict(X), fitted.predict(X))
+        again = clone(loaded).fit(X, Y)
+        assert again.model_.settings == fitted.model_.settings
+        assert np.array_equal(again.predict_proba(X), fitted.predict_proba(X))
+        assert np.array_equal(again.predict(X), fitted.predict(X))
 
     @pytest.mark.parametrize("classes", [[2, 10, 33], ["b", "a", "c"], [0.0, 1.0, 3.0], [False, True, True]])
     def test_classes_keep_their_type(self, tmp_path: Path, classes: list[Any]) -> None:
@@ -195,12 +305,12 @@ class TestFolder:
         fitted = classifier(hierarchy=None, epochs=1).fit(X, labels)
         fitted.save(tmp_path)
         loaded = RareNodeClassifier.load(tmp_path)
-        assert loaded.get_params() == fitted.get_params()
+        assert loaded.hierarchy is None
         assert loaded.classes_.dtype == fitted.classes_.dtype
         assert np.array_equal(loaded.predict(X), fitted.predict(X))
 
-    def test_a_model_without_the_file_has_the_usual_threshold(self, tmp_path: Path) -> None:
-        fitted = classifier().fit(X, Y)
+    def test_a_model_without_the_file_decides_too(self, tmp_path: Path) -> None:
+        fitted = best(epochs=1).fit(X, Y)
         fitted.model_.save(tmp_path)
         assert np.array_equal(RareNodeClassifier.load(tmp_path).predict(X), fitted.predict(X))
 
@@ -208,11 +318,12 @@ class TestFolder:
         ("content", "told"),
         [
             ("{", "JSON"),
-            (json.dumps({"threshold": "high"}), "threshold"),
+            (json.dumps({"threshold": 0.3}), "threshold"),
+            (json.dumps({"classes": "all"}), "classes"),
             (json.dumps({"classes": [1, 2]}), "not those of the model"),
             (" " * (1 << 24) + "{}", "more than"),
         ],
-        ids=["broken", "wrong", "foreign", "large"],
+        ids=["broken", "unknown", "wrong", "foreign", "large"],
     )
     def test_damaged_files(self, tmp_path: Path, content: str, told: str) -> None:
         classifier(epochs=1).fit(X, Y).save(tmp_path)

@@ -18,11 +18,20 @@ import rarenode
 from rarenode.estimator import RareNodeClassifier
 
 DATA = rarenode.make_hierarchical(rows=200, nodes=12, depth=3, features=8, noise=0.5)
-SMALL: dict[str, Any] = {"hidden": 16, "epochs": 3, "dropout": 0.0, "random_state": 0, "engine": "torch"}
+SMALL: dict[str, Any] = {
+    "preset": "paper", "hidden": 16, "epochs": 3, "dropout": 0.0, "learning_rate": 1e-3, "batch_size": 32,
+    "random_state": 0, "engine": "torch",
+}  # fmt: skip
+CONTRACT: dict[str, Any] = {
+    "hidden": 32, "dropout": 0.0, "learning_rate": 1e-2, "engine": "torch", "random_state": 0,
+}  # fmt: skip
 
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
-    [RareNodeClassifier(hidden=32, epochs=30, dropout=0.0, learning_rate=1e-2, engine="torch", random_state=0)]
+    [
+        RareNodeClassifier(preset="paper", epochs=30, batch_size=32, **CONTRACT),
+        RareNodeClassifier(preset="best", epochs=10, trees=3, folds=2, **CONTRACT),
+    ]
 )
 def test_contract(estimator: RareNodeClassifier, check: Callable[[RareNodeClassifier], None]) -> None:
     check(estimator)
@@ -57,3 +66,29 @@ def test_grid_search() -> None:
         cross_val_score(clone(search.best_estimator_), DATA.train.X, DATA.train.Y, cv=2).mean()
     )
     assert search.cv_results_["mean_test_score"][best] == search.best_score_
+
+
+def test_grid_search_over_decisions() -> None:
+    search = GridSearchCV(
+        RareNodeClassifier(DATA.hierarchy, **(SMALL | {"holdout": 0.3, "learning_rate": 1e-2})),
+        {"decision": ["fixed", "fixed:0.2", "expected_f1", "prior"], "trees": np.array([0, 3])},
+        cv=2,
+        error_score="raise",
+    )
+    search.fit(DATA.train.X, DATA.train.Y)
+    best = search.best_estimator_
+    assert best.model_.thresholds.strategy == best.model_.settings.decision == search.best_params_["decision"]
+    scores = search.cv_results_["mean_test_score"]
+    assert len(set(scores.tolist())) > 4  # or decisions decided nothing
+    assert search.best_score_ == scores.max()
+
+
+def test_grid_search_over_presets() -> None:
+    search = GridSearchCV(
+        RareNodeClassifier(DATA.hierarchy, hidden=16, epochs=2, engine="torch", random_state=0),
+        [{"preset": ["paper"]}, {"preset": ["best"], "trees": [2], "folds": [2], "early_stopping": [0, 1]}],
+        cv=2,
+        error_score="raise",
+    )
+    search.fit(DATA.train.X, DATA.train.Y)
+    assert len(search.cv_results_["params"]) == 3

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from rarenode.errors import TrainingError
 from rarenode.training import PlainProgress, RichProgress, Silent, choose_progress, train
+from rarenode.training.unseen import cross_fit
 from tests.training.problem import data, rows, settings
 
 
@@ -37,6 +38,29 @@ def test_the_bar_shows_loss_and_pace_and_is_closed() -> None:
     assert watch.display.finished
     assert "epoch 3/3" in stream.getvalue()
     assert "steps/s" in stream.getvalue()
+
+
+def test_lines_tell_which_training_it_is_and_that_a_forest_grows() -> None:
+    stream = io.StringIO()
+    cross_fit(rows(), settings(trees=2), 2, watch=PlainProgress(stream, seconds_between=3600))
+    lines = stream.getvalue().splitlines()
+    assert [line.split(" epochs")[0] for line in lines[::3]] == [
+        "fold 1 of 2: training 3",
+        "fold 2 of 2: training 3",
+        "all rows: training 3",
+    ]
+    assert lines[2::3] == ["growing 2 trees"] * 3
+
+
+def test_several_trainings_have_a_bar_each() -> None:
+    stream = io.StringIO()
+    watch = RichProgress(Console(file=stream, force_terminal=True, width=120))
+    cross_fit(rows(), settings(trees=2), 2, watch=watch)
+    first, second = stream.getvalue().split("fold 2 of 2: ", 1)
+    assert "fold 1 of 2: epoch 3/3" in first
+    assert "growing 2 trees" in first
+    assert "fold 1 of 2" not in second  # a bar that is done is not drawn again
+    assert "all rows: epoch 3/3" in second
 
 
 def test_the_bar_is_closed_when_training_fails() -> None:

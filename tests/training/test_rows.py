@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rarenode.errors import ArgumentError, DataError, LabelError, NotClosedError
 from rarenode.training import TrainingRows
@@ -34,6 +36,33 @@ def test_the_fingerprint_knows_every_part() -> None:
     ]
     assert len({base.fingerprint, *(other.fingerprint for other in others)}) == 6
     assert replace(base, X=np.asfortranarray(base.X)).fingerprint == base.fingerprint
+
+
+@given(st.sets(st.integers(0, 149), min_size=1).flatmap(lambda some: st.permutations(sorted(some))), st.data())
+def test_some_of_the_rows(chosen: list[int], draw: st.DataObject) -> None:
+    base = replace(rows(), split=draw.draw(st.sampled_from([None, 1, 100, 149, 150])))
+    in_split = [row for row in chosen if base.split is None or row < base.split]
+    if not in_split:
+        with pytest.raises(ArgumentError, match="split"):
+            base.take(np.array(chosen))
+        return
+    taken = base.take(np.array(chosen))
+    assert np.array_equal(taken.X, [base.X[row] for row in sorted(chosen)])
+    assert np.array_equal(taken.Y, [base.Y[row] for row in sorted(chosen)])
+    assert np.array_equal(taken.split_Y, [base.Y[row] for row in sorted(in_split)])
+    assert (taken.split is None) == (base.split is None)
+    assert taken.hierarchy is base.hierarchy
+    assert np.array_equal(taken.scored, base.scored)
+
+
+def test_all_of_the_rows_are_the_same_rows() -> None:
+    assert rows().take(np.arange(150)[::-1]).fingerprint == rows().fingerprint
+    assert rows().take(np.arange(149)).fingerprint != rows().fingerprint
+
+
+def test_none_of_the_rows() -> None:
+    with pytest.raises(DataError, match="at least one row"):
+        replace(rows(), split=None).take(np.array([], dtype=np.int64))
 
 
 def test_rows_that_cannot_be_learnt_from() -> None:

@@ -19,6 +19,31 @@ def test_defaults_are_the_papers() -> None:
     assert (settings.hidden, settings.layers, settings.dropout, settings.batch_size) == (500, 3, 0.7, 4)
     assert (settings.weighting, settings.w0, settings.reduction) == ("as_published", 0.25, "auto")
     assert settings.early_stopping is None
+    assert (settings.trees, settings.decision, settings.rule) == (0, "fixed", "add_ancestors")
+    assert (settings.holdout, settings.folds, settings.needs_unseen_rows) == (None, None, False)
+
+
+@pytest.mark.parametrize("zero", [0, np.int64(0), np.uint8(0)])
+def test_zero_is_none_where_none_cannot_be_said(zero: Any) -> None:
+    settings = Settings(early_stopping=zero, folds=zero)
+    assert (settings.early_stopping, settings.folds) == (None, None)
+    assert settings.fingerprint == Settings().fingerprint
+
+
+@pytest.mark.parametrize(
+    ("given", "name"), [("fixed:0.50", "fixed"), ("fixed:.3", "fixed:0.3"), ("expected_f1.0", "expected_f1")]
+)
+def test_decisions_that_are_one_have_one_name(given: str, name: str) -> None:
+    ours, theirs = (Settings(decision=text, folds=2) for text in (given, name))
+    assert ours.decision == name
+    assert ours == theirs
+    assert ours.fingerprint == theirs.fingerprint
+
+
+@pytest.mark.parametrize("decision", ["expected_f1", "prior:1.5", "tuned", "global:micro_f1", "precision_floor:0.2"])
+def test_all_but_fixed_thresholds_need_rows_that_are_not_trained_on(decision: str) -> None:
+    assert Settings(decision=decision, holdout=0.2).needs_unseen_rows
+    assert not Settings(decision="fixed:0.1", holdout=0.2).needs_unseen_rows
 
 
 @pytest.mark.parametrize(
@@ -34,7 +59,23 @@ def test_defaults_are_the_papers() -> None:
         ({"focus": "entropy"}, "focus: choose None, focal, bbma.* got 'entropy'"),
         ({"schedule_towards": 2}, "schedule_towards"),
         ({"seed": -1}, "seed"),
-        ({"early_stopping": 0}, "early_stopping"),
+        ({"early_stopping": -1}, "early_stopping"),
+        ({"early_stopping": False}, "early_stopping"),
+        ({"early_stopping": 0.0}, "early_stopping"),
+        ({"trees": -1}, "trees"),
+        ({"trees": 2.5}, "trees"),
+        ({"rule": "add"}, "rule: .*'add_ancestors' or 'drop_orphans'"),
+        ({"decision": "guess"}, "decision: unknown decision 'guess'; .*expected_f1"),
+        ({"decision": "fixed:7"}, "decision: threshold must be a number of at least 0 and at most 1"),
+        ({"decision": 0.3}, "decision"),
+        ({"holdout": 0}, "holdout: .* greater than 0"),
+        ({"holdout": 1.0}, "holdout: .* less than 1"),
+        ({"folds": 1}, "folds: .* greater than or equal to 2; got 1"),
+        ({"folds": True}, "folds"),
+        ({"folds": -3}, "folds"),
+        ({"holdout": 0.2, "folds": 3}, "holdout and folds are two ways to the same rows"),
+        ({"decision": "prior"}, "decision prior is found on rows that are not trained on; set holdout or folds"),
+        ({"decision": "expected_f1", "folds": 0}, "decision expected_f1 is found on rows that are not trained on"),
         ({"checkpoint_minutes": -1.0}, "checkpoint_minutes"),
         ({"epoch": 5}, "unknown setting 'epoch'; did you mean 'epochs'"),
         ({"focus": "x" * 1000}, r"\.\.\.$"),
@@ -68,7 +109,8 @@ def test_equal_settings_have_equal_fingerprints(one: Any) -> None:
 def test_the_fingerprint_is_of_what_decides() -> None:
     base = Settings()
     assert Settings(checkpoint_epochs=3, checkpoint_minutes=None).fingerprint == base.fingerprint
-    assert Settings(seed=1).fingerprint != base.fingerprint
+    for changes in ({"seed": 1}, {"trees": 1}, {"decision": "fixed:0.3"}, {"rule": "drop_orphans"}, {"folds": 2}):
+        assert Settings(**changes).fingerprint != base.fingerprint
 
 
 def test_the_papers_hyperparameters() -> None:
@@ -84,15 +126,27 @@ def test_there_and_back() -> None:
 
 def test_toml(tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
-    for settings in (Settings(), Settings(focus="focal", schedule_towards="w0", learning_rate=1e-30, early_stopping=2)):
+    for settings in (
+        Settings(),
+        Settings(focus="focal", schedule_towards="w0", learning_rate=1e-30, early_stopping=2),
+        Settings(trees=5, decision="expected_f2", rule="drop_orphans", folds=3),
+        Settings(decision="prior:1.5", holdout=0.25),
+    ):
         path.write_text(settings.to_toml(), encoding="utf-8")
         assert Settings.from_toml(path) == settings
+
+
+def test_toml_can_say_none(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text("early_stopping = 0\nfolds = 0\nfocus = 'none'\n", encoding="utf-8")
+    assert Settings.from_toml(path) == Settings()
 
 
 @pytest.mark.parametrize(
     ("content", "says"),
     [
         ("members = ", "not TOML"),
+        ("decision = 'tuned'", "settings.toml.*set holdout or folds"),
         ("members = 0", "members"),
         ("[a]\nb = 1", "unknown setting 'a'"),
         ("\xff", "not TOML"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pickle
@@ -10,14 +11,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from rarenode import constrain, uncertainty
 from rarenode.data.preparation import Preparation
+from rarenode.decision import Thresholds
 from rarenode.engines import Adam, Objective, make_engine
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
+from rarenode.hierarchy import Hierarchy
+from rarenode.models import grow_forest, initial_parameters
 from rarenode.objective.uncertainties import UNCERTAINTIES
 from rarenode.training import TrainedModel, inference, train
+from tests import oracles
+from tests.strategies import closed_labels, hierarchies
 from tests.training.problem import data, rows, settings
 
 X = data().test.X
@@ -28,6 +36,15 @@ def model() -> TrainedModel:
     scored = rows().scored.copy()
     scored[0] = False
     return train(replace(rows(), scored=scored), settings(members=3), valid=data().valid)
+
+
+@pytest.fixture(scope="module")
+def decided() -> TrainedModel:
+    """With a forest, and a threshold for each node."""
+    values = np.linspace(0.01, 0.6, 20)
+    values[[4, 19]] = np.inf
+    model = train(rows(), settings(trees=4, engine="torch"))
+    return model.with_thresholds(Thresholds(values, "drop_orphans", "by hand"))
 
 
 def engine_logits(model: TrainedModel, X: Any) -> Any:
@@ -49,6 +66,74 @@ def test_each_member_is_constrained_and_then_averaged(model: TrainedModel) -> No
 def test_predictions_are_coherent_to_the_last_bit(model: TrainedModel) -> None:
     probs = model.predict_proba(X)
     assert (probs[:, model.hierarchy.edge_parents] >= probs[:, model.hierarchy.edge_children]).all()
+
+
+@st.composite
+def models_with_a_forest(draw: st.DrawFn) -> tuple[TrainedModel, Any]:
+    """Any parameters, from those that say nothing to those that are sure of everything, and any rows in the leaves."""
+    hierarchy: Hierarchy = draw(hierarchies())
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    features = rng.normal(size=(8, 3)).astype(np.float32)
+    Y, everywhere = draw(closed_labels(hierarchy, 8)), np.ones(len(hierarchy), dtype=np.bool_)
+    chosen = settings(members=draw(st.integers(1, 2)), hidden=4)
+    shape, size = chosen.shape(3, len(hierarchy)), draw(st.sampled_from((0.1, 10.0, 1000.0)))
+    model = TrainedModel(
+        shape=shape,
+        parameters={name: (size * array).astype(np.float32) for name, array in initial_parameters(shape, 0).items()},
+        hierarchy=hierarchy,
+        scored=everywhere,
+        settings=chosen,
+        engine="torch",
+        history=(),
+        training_positives=Y.sum(axis=0),
+        versions={},
+        fingerprints={},
+        forest=grow_forest(features, Y, scored=everywhere, trees=draw(st.integers(1, 4)), seed=0, smallest_leaf=2),
+    )
+    return model, np.concatenate([features, rng.normal(size=(4, 3)).astype(np.float32)])
+
+
+@given(models_with_a_forest())
+def test_network_and_forest_are_joined_by_their_geometric_mean(drawn: tuple[TrainedModel, Any]) -> None:
+    model, X = drawn
+    assert model.forest is not None
+    alone, probs = replace(model, forest=None).predict_proba(X), model.predict_proba(X)
+    expected = np.sqrt(alone.astype(np.float64) * model.forest.predict_proba(X).astype(np.float64))
+    np.testing.assert_allclose(probs, expected, rtol=1e-6, atol=1e-19)  # products below float32 are 0
+    assert probs.dtype == np.float32
+    assert probs.min() >= 0
+    assert probs.max() <= 1
+    assert (probs[:, model.hierarchy.edge_parents] >= probs[:, model.hierarchy.edge_children]).all()
+
+
+@given(st.data())
+def test_decisions_are_those_of_the_thresholds(draw: st.DataObject) -> None:
+    model, X = draw.draw(models_with_a_forest())
+    nodes = len(model.hierarchy)
+    values = np.array(
+        draw.draw(st.lists(st.sampled_from((0.0, 0.1, 0.5, 1.0, np.inf)), min_size=nodes, max_size=nodes))
+    )
+    probs = model.predict_proba(X)
+    passed = np.array([[p >= t for p, t in zip(row, values, strict=True)] for row in probs], dtype=np.bool_)
+    adding, dropping = (model.with_thresholds(Thresholds(values, rule)) for rule in ("add_ancestors", "drop_orphans"))
+    assert np.array_equal(adding.predict(X), oracles.close(passed, model.hierarchy))
+    assert np.array_equal(adding.decide(probs), adding.predict(X))
+    assert model.hierarchy.is_closed(dropping.predict(X))
+    assert not (dropping.predict(X) & ~passed).any()
+    assert np.array_equal(model.predict(X), probs >= 0.5)
+
+
+def test_thresholds_of_other_nodes(model: TrainedModel) -> None:
+    with pytest.raises(ArgumentError, match="3 thresholds for 20 nodes"):
+        model.with_thresholds(Thresholds(np.full(3, 0.5)))
+    assert model.thresholds is None
+
+
+def test_a_forest_is_grown_if_asked_for(model: TrainedModel, decided: TrainedModel) -> None:
+    assert model.forest is None
+    expected = grow_forest(rows().X, rows().Y, scored=rows().scored, trees=4, seed=0)
+    assert decided.forest is not None
+    assert np.array_equal(decided.forest.predict_proba(X), expected.predict_proba(X))
 
 
 @pytest.mark.parametrize("kind", UNCERTAINTIES)
@@ -102,12 +187,23 @@ def test_features_that_do_not_fit(model: TrainedModel) -> None:
 
 
 def equal(ours: TrainedModel, theirs: TrainedModel) -> bool:
-    plain = ("shape", "hierarchy", "settings", "engine", "history", "versions", "feature_names", "source")
+    plain = ("shape", "hierarchy", "settings", "engine", "history", "versions", "feature_names", "source", "thresholds")
     arrays = ("scored", "training_positives")
     return (
         all(getattr(ours, name) == getattr(theirs, name) for name in plain)
         and all(np.array_equal(getattr(ours, name), getattr(theirs, name)) for name in arrays)
         and all(np.array_equal(array, theirs.parameters[name]) for name, array in ours.parameters.items())
+        and same_forest(ours, theirs)
+    )
+
+
+def same_forest(ours: TrainedModel, theirs: TrainedModel) -> bool:
+    if ours.forest is None or theirs.forest is None:
+        return ours.forest is theirs.forest
+    arrays = theirs.forest.arrays()
+    return ours.forest.sizes == theirs.forest.sizes and all(
+        array.dtype == arrays[name].dtype and np.array_equal(array, arrays[name])
+        for name, array in ours.forest.arrays().items()
     )
 
 
@@ -132,8 +228,36 @@ def test_there_and_back(model: TrainedModel, tmp_path: Path) -> None:
     assert "| members | `3` |" in card
 
 
-def test_models_pickle(model: TrainedModel) -> None:
+def test_forest_and_thresholds_there_and_back(decided: TrainedModel, tmp_path: Path) -> None:
+    decided.save(tmp_path)
+    loaded = TrainedModel.load(tmp_path)
+    assert equal(loaded, decided)
+    assert loaded.thresholds is not None
+    assert np.isinf(loaded.thresholds.values).sum() == 2
+    assert np.array_equal(loaded.predict_proba(X), decided.predict_proba(X))
+    assert np.array_equal(loaded.predict(X), decided.predict(X))
+    assert json.loads((tmp_path / "model.json").read_text())["version"] == 2
+
+
+def test_a_model_of_the_first_format(model: TrainedModel, tmp_path: Path) -> None:
+    """It knew neither forests nor decisions: a network alone, at 0.5."""
+    model.save(tmp_path)
+    record = json.loads((tmp_path / "model.json").read_text())
+    record["version"] = 1
+    for name in ("forest", "thresholds"):
+        del record[name]
+    for name in ("trees", "decision", "rule", "holdout", "folds"):
+        del record["settings"][name]
+    (tmp_path / "model.json").write_text(json.dumps(record))
+    loaded = TrainedModel.load(tmp_path)
+    assert equal(loaded, model)
+    assert (loaded.forest, loaded.thresholds) == (None, None)
+    assert np.array_equal(loaded.predict(X), model.predict_proba(X) >= 0.5)
+
+
+def test_models_pickle(model: TrainedModel, decided: TrainedModel) -> None:
     assert equal(pickle.loads(pickle.dumps(model)), model)
+    assert equal(pickle.loads(pickle.dumps(decided)), decided)
 
 
 def test_saving_again_replaces_and_leaves_other_files_alone(model: TrainedModel, tmp_path: Path) -> None:
@@ -190,7 +314,7 @@ def flip_a_bit(folder: Path) -> None:
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "newer": (edit(lambda r: r.update(version=2, wonders=[])), r"newer rarenode wrote it \(format 2"),
+    "newer": (edit(lambda r: r.update(version=3, wonders=[])), r"newer rarenode wrote it \(format 3"),
     "foreign": (edit(lambda r: r.update(format="other")), "does not describe a rarenode model"),
     "no JSON": (lambda f: (f / "model.json").write_text("{"), "does not describe a rarenode model"),
     "nested": (lambda f: (f / "model.json").write_text("[" * 100_000), "does not describe a rarenode model"),
@@ -229,6 +353,110 @@ def test_a_damaged_or_foreign_folder_is_refused(model: TrainedModel, tmp_path: P
     damage, says = DAMAGE[what]
     model.save(tmp_path)
     damage(tmp_path)
+    with pytest.raises(FileFormatError, match=says):
+        TrainedModel.load(tmp_path)
+
+
+def forge(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
+    """As `rewrite`, by someone who also writes the new sha256 into the record."""
+
+    def damage(folder: Path) -> None:
+        rewrite(change)(folder)
+        sha256 = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+        edit(lambda r: r["fingerprints"].update(parameters=sha256))(folder)
+
+    return damage
+
+
+def put(name: str, place: int, value: float) -> Callable[[Path], None]:
+    return forge(lambda arrays: arrays[name].__setitem__(place, value))
+
+
+def resize(**sizes: Any) -> Callable[[Path], None]:
+    return edit(lambda r: r["forest"].update(sizes))
+
+
+def set_thresholds(**changes: Any) -> Callable[[Path], None]:
+    return edit(lambda r: r["thresholds"].update(changes))
+
+
+RECORD, ARRAYS = r"model\.json: ", r"model\.safetensors: "
+HALVES = [0.5] * 20
+DECISIONS_DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "too few": (edit(lambda r: r["thresholds"]["values"].pop()), RECORD + "thresholds has 19 values; 20 were expected"),
+    "too many": (set_thresholds(values=[*HALVES, 0.5]), RECORD + "thresholds has 21 values"),
+    "none": (set_thresholds(values=[]), RECORD + "thresholds has 0 values"),
+    "negative": (
+        set_thresholds(values=[-0.1, *HALVES[1:]]),
+        RECORD + "thresholds.values.0.*greater than or equal to 0",
+    ),
+    "NaN": (set_thresholds(values=[float("nan"), *HALVES[1:]]), RECORD),
+    "infinite": (set_thresholds(values=[float("inf"), *HALVES[1:]]), RECORD),
+    "text": (set_thresholds(values=["0.5", *HALVES[1:]]), RECORD + "thresholds.values.0"),
+    "truth": (set_thresholds(values=[True, *HALVES[1:]]), RECORD + "thresholds.values.0"),
+    "beyond a float": (set_thresholds(values=[10**400, *HALVES[1:]]), RECORD),
+    "rule": (set_thresholds(rule="none"), RECORD + "thresholds.rule"),
+    "long strategy": (set_thresholds(strategy="x" * 1000), RECORD + "thresholds.strategy"),
+    "strategy of two lines": (set_thresholds(strategy="a\nb"), RECORD + ".*printable"),
+    "more thresholds": (set_thresholds(code="import os"), RECORD + ".*code"),
+    "no thresholds": (edit(lambda r: r["thresholds"].clear()), RECORD + "thresholds"),
+    "decision": (edit(lambda r: r["settings"].update(decision="guess")), RECORD + ".*unknown decision 'guess'"),
+    "no forest": (edit(lambda r: r.update(forest=None)), ARRAYS + ".*'forest.* should not be there"),
+    "fewer trees": (resize(trees=3), ARRAYS + "the array 'forest.roots'"),
+    "more trees": (resize(trees=5), ARRAYS + "the array 'forest.roots'"),
+    "fewer places": (resize(places=1), ARRAYS + "the array 'forest.feature'"),
+    "no trees": (resize(trees=0), RECORD + ".*trees must be a whole number from 1"),
+    "negative rows": (resize(training_rows=-1), RECORD + ".*training_rows must be a whole number"),
+    "half a tree": (resize(trees=2.5), RECORD + "forest.trees"),
+    "trees in words": (resize(trees="4"), RECORD + "forest.trees"),
+    "a memory full of labels": (resize(labels=2**31 - 1), ARRAYS + ".*bytes, where its arrays need"),
+    "beyond an index": (resize(labels=2**31), RECORD + ".*labels must be a whole number"),
+    "size missing": (edit(lambda r: r["forest"].pop("labels")), RECORD + "forest.labels: Field required"),
+    "forest in words": (edit(lambda r: r.update(forest="oak")), RECORD + "forest"),
+    "forest bit": (rewrite(lambda a: a["forest.threshold"].__setitem__(0, 7.0)), ARRAYS + "its sha256 is not the one"),
+    "circle": (put("forest.left", 0, 0), ARRAYS + "its forest cannot be used: .*'left' has 0 at 0"),
+    "out of bounds": (put("forest.right", 0, 2**31 - 1), ARRAYS + "its forest cannot be used: .*'right'"),
+    "no such feature": (put("forest.feature", 0, 8), ARRAYS + "its forest cannot be used: .*'feature' has 8 at 0"),
+    "NaN in the forest": (put("forest.threshold", 0, np.nan), ARRAYS + "its forest cannot be used: .*'threshold'"),
+    "no such root": (put("forest.roots", 1, -1), ARRAYS + "its forest cannot be used: .*'roots'"),
+    "no such row": (put("forest.leaf_rows", 0, 150), ARRAYS + "its forest cannot be used: .*'leaf_rows'"),
+    "rows from nowhere": (put("forest.leaf_starts", -1, 2**30), ARRAYS + "its forest cannot be used: .*'leaf_starts'"),
+    "labels from nowhere": (put("forest.label_starts", 0, 1), ARRAYS + "its forest cannot be used: .*'label_starts'"),
+    "no such node": (put("forest.label_columns", -1, 20), ARRAYS + "its forest cannot be used: .*'label_columns'"),
+    "forest array missing": (forge(lambda a: a.pop("forest.roots")), ARRAYS + ".*'forest.roots' is missing|bytes"),
+    "forest array more": (forge(lambda a: a.update({"forest.sap": np.zeros(2)})), ARRAYS + ".*'forest.sap' should not"),
+    "forest dtype": (
+        forge(lambda a: a.update({"forest.roots": a["forest.roots"].view(np.float32)})),
+        ARRAYS + "the array 'forest.roots' is F32",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", DECISIONS_DAMAGE)
+def test_a_damaged_forest_or_threshold_is_refused(decided: TrainedModel, tmp_path: Path, what: str) -> None:
+    damage, says = DECISIONS_DAMAGE[what]
+    decided.save(tmp_path)
+    damage(tmp_path)
+    with pytest.raises(FileFormatError, match=says):
+        TrainedModel.load(tmp_path)
+
+
+def test_a_forest_whose_labels_are_not_closed_is_refused(decided: TrainedModel, tmp_path: Path) -> None:
+    """It would be incoherent."""
+    assert decided.forest is not None
+    starts, columns = decided.forest.label_starts, decided.forest.label_columns
+    parent, child = int(decided.hierarchy.edge_parents[0]), int(decided.hierarchy.edge_children[0])
+    row = int(rows().Y[:, child].argmax())
+    place = int(starts[row] + np.flatnonzero(columns[starts[row] : starts[row + 1]] == parent)[0])
+
+    def leave_out_the_parent(arrays: dict[str, Any]) -> None:
+        arrays["forest.label_columns"] = np.delete(columns, place)
+        arrays["forest.label_starts"] = (starts - (np.arange(len(starts)) > row)).astype(np.int32)
+
+    decided.save(tmp_path)
+    forge(leave_out_the_parent)(tmp_path)
+    resize(labels=len(columns) - 1)(tmp_path)
+    says = ARRAYS + f".*row {row} carries .* but not its parent {decided.hierarchy.nodes[parent]!r}"
     with pytest.raises(FileFormatError, match=says):
         TrainedModel.load(tmp_path)
 

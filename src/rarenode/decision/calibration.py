@@ -30,7 +30,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, logit
-from sklearn.isotonic import isotonic_regression
 
 from rarenode.decision.cells import as_cells, lines_at_once, row_blocks
 from rarenode.decision.thresholds import as_probabilities
@@ -273,6 +272,8 @@ def _count_logits(given: NDArray[Any], truth: Bools, hierarchy: Hierarchy) -> _L
 
 def _curve(column: int, p: Floats, y: Bools) -> Curve:
     """Isotonic regression of the labels on the probabilities; rows of equal probability count as one point."""
+    from sklearn.isotonic import isotonic_regression  # noqa: PLC0415 (a second to load, and few need it)
+
     points, place, weights = np.unique(p, return_inverse=True, return_counts=True)
     share = np.bincount(place, weights=y, minlength=len(points)) / weights
     fitted = isotonic_regression(share, sample_weight=weights.astype(np.float64), y_min=0.0, y_max=1.0)

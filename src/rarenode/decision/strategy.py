@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode.decision.coherence import Rule
 from rarenode.decision.thresholds import Thresholds, as_probabilities
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.metrics.node_scores import as_array, as_indicator
@@ -53,13 +54,14 @@ class Strategy(ABC):
     def choose(self, rows: HeldOut) -> NDArray[np.float64]:
         """A threshold for each node, from input that `fit` has checked."""
 
-    def fit(self, probs: Any, Y: Any = None, *, prior: Any = None) -> Thresholds:
+    def fit(self, probs: Any, Y: Any = None, *, prior: Any = None, rule: Rule = "add_ancestors") -> Thresholds:
         """Choose a threshold for each node.
 
         Args:
             probs: coherent probabilities (rows, nodes) of rows that the model was not trained on.
             Y: the labels of these rows, 0 or 1. Strategies that do not need them may be given them or not.
             prior: for each node, the share of the training rows that carry it.
+            rule: how decisions will be made coherent.
 
         Raises:
             ArgumentError: something that this strategy needs is missing, or is not what it should be.
@@ -76,7 +78,7 @@ class Strategy(ABC):
         if labels is not None and labels.shape != probabilities.shape:
             raise LabelError(f"labels {labels.shape} and probabilities {probabilities.shape} must have the same shape")
         shares = None if prior is None else _as_prior(prior, probabilities.shape[1])
-        return Thresholds(self.choose(HeldOut(probabilities, labels, shares)), strategy=self.name)
+        return Thresholds(self.choose(HeldOut(probabilities, labels, shares)), rule, self.name)
 
 
 def check_number(value: object, what: str, least: float = 0.0, most: float = np.inf, *, open_below: bool) -> None:

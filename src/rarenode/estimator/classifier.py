@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,14 +18,16 @@ from rarenode.errors import ArgumentError, Interrupted
 from rarenode.estimator.folder import EstimatorFile, read_estimator_file, write_estimator_file
 from rarenode.estimator.targets import class_names, read_targets
 from rarenode.hierarchy import Hierarchy
-from rarenode.metrics import summary
-from rarenode.training import Settings, TrainedModel, TrainingRows, choose_progress, train
+from rarenode.metrics import node_scores
+from rarenode.training import Settings, TrainedModel, TrainingRows, choose_progress, fit
 from rarenode.training.model_folder import parameters_fingerprint
+from rarenode.training.presets import preset
 from rarenode.training.settings import explain
 
 SETTINGS = (
-    *("resample", "members", "ensemble", "weighting", "w0", "focus", "u0", "k", "hidden", "layers", "dropout"),
-    *("activation", "learning_rate", "weight_decay", "batch_size", "epochs", "engine"),
+    *("resample", "members", "ensemble", "trees", "weighting", "w0", "focus", "u0", "k", "hidden", "layers", "dropout"),
+    *("activation", "learning_rate", "weight_decay", "batch_size", "epochs", "early_stopping", "engine"),
+    *("decision", "rule", "holdout", "folds"),
 )
 """The parameters that are settings of the training, under the same names."""
 
@@ -36,14 +37,24 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         hierarchy: of the labels; None means flat, and the labels themselves say which nodes there are.
+        preset: where the other settings come from, unless they are given: ``best`` (what finds the most nodes at the
+            best F1; it trains once for each of three folds and once more on all rows) or ``paper`` (what produced the
+            paper's tables, with `Settings`' defaults). See `rarenode.training.presets`.
+        decision: how nodes are decided from probabilities: ``expected_f1``, ``expected_f2``, ``prior``, ``tuned``,
+            ``global``, ``precision_floor:0.2``, ``fixed:0.3``; see `rarenode.decision`. All but the fixed ones are
+            found on rows that the model was not trained on.
+        rule: how decisions are made coherent: ``add_ancestors`` or ``drop_orphans``.
+        holdout: the share of rows to hold out for that, and for early stopping; takes the place of folds.
+        folds: instead, train once without each of so many folds, then once more on all rows. 0 is none.
         resample: rows trained on more than once, because what they carry is rare: ``lpros``, ``lpros-textbook``,
             ``hros-pd``, ``hros-pd-published`` (see `rarenode.LPROS` and `rarenode.HROSPD`), or ``none``. Node weights
             are computed after it.
         members: of the ensemble.
         ensemble: ``independent`` (models of their own) or ``dropout`` (Monte-Carlo passes through one model).
+        trees: of a forest whose probabilities are joined with those of the network; 0 is no forest.
         weighting: node weights by rarity: ``as_published``, ``as_described`` or ``none``; see `node_weights`.
         w0: the least node weight.
-        focus: what the ensemble is unsure of counts more: an uncertainty such as ``gmu``, or ``focal``, or None.
+        focus: what the ensemble is unsure of counts more: an uncertainty such as ``gmu``, or ``focal``, or ``none``.
         u0: the least focus.
         k: the exponent of the focus.
         hidden: units in each hidden layer.
@@ -53,9 +64,9 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learning_rate: of Adam.
         weight_decay: of Adam.
         batch_size: rows in a training step.
-        epochs: times over the rows.
+        epochs: times over the rows, at most.
+        early_stopping: epochs without a better AP on rows not trained on, after which to stop; 0 trains to the end.
         engine: ``fused`` (fast, CPU), ``torch``, or ``auto``.
-        threshold: a node is predicted where its probability is at least this.
         random_state: decides everything random; a number, a numpy RandomState, or None for numpy's own.
         prepare: fill missing values and standardise features, with the statistics of the training rows. Without it
             features are used as they are, and none may be missing.
@@ -79,7 +90,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> from rarenode import Hierarchy
     >>> tree = Hierarchy.from_edges([("animal", "cat"), ("animal", "dog")])
     >>> X, Y = [[0.0], [1.0]] * 10, [{"cat"}, {"dog"}] * 10
-    >>> classifier = RareNodeClassifier(tree, hidden=16, dropout=0.0, batch_size=4, random_state=0).fit(X, Y)
+    >>> classifier = RareNodeClassifier(tree, hidden=16, dropout=0.0, trees=10, random_state=0).fit(X, Y)
     >>> tree.decode(classifier.predict([[1.0]]))[0] == {"animal", "dog"}
     True
     """
@@ -88,32 +99,44 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         hierarchy: Hierarchy | None = None,
         *,
-        resample: str = "none",
-        members: int = 1,
-        ensemble: str = "independent",
-        weighting: str = "as_published",
-        w0: float = 0.25,
+        preset: str = "best",
+        decision: str | None = None,
+        rule: str | None = None,
+        holdout: float | None = None,
+        folds: int | None = None,
+        resample: str | None = None,
+        members: int | None = None,
+        ensemble: str | None = None,
+        trees: int | None = None,
+        weighting: str | None = None,
+        w0: float | None = None,
         focus: str | None = None,
-        u0: float = 0.25,
-        k: float = 1.0,
-        hidden: int = 500,
-        layers: int = 3,
-        dropout: float = 0.7,
-        activation: str = "relu",
-        learning_rate: float = 1e-3,
-        weight_decay: float = 1e-5,
-        batch_size: int = 32,
-        epochs: int = 50,
-        engine: str = "auto",
-        threshold: float = 0.5,
+        u0: float | None = None,
+        k: float | None = None,
+        hidden: int | None = None,
+        layers: int | None = None,
+        dropout: float | None = None,
+        activation: str | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+        batch_size: int | None = None,
+        epochs: int | None = None,
+        early_stopping: int | None = None,
+        engine: str | None = None,
         random_state: int | np.random.RandomState | None = None,
         prepare: bool = True,
         verbose: bool = False,
     ) -> None:
         self.hierarchy = hierarchy
+        self.preset = preset
+        self.decision = decision
+        self.rule = rule
+        self.holdout = holdout
+        self.folds = folds
         self.resample = resample
         self.members = members
         self.ensemble = ensemble
+        self.trees = trees
         self.weighting = weighting
         self.w0 = w0
         self.focus = focus
@@ -127,8 +150,8 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.weight_decay = weight_decay
         self.batch_size = batch_size
         self.epochs = epochs
+        self.early_stopping = early_stopping
         self.engine = engine
-        self.threshold = threshold
         self.random_state = random_state
         self.prepare = prepare
         self.verbose = verbose
@@ -146,6 +169,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         features = self._features(X, reset=True)
         targets = read_targets(y, self.hierarchy)
         check_consistent_length(features, targets.Y)
+        _check_unseen_rows(settings, len(features))
         preparation = Preparation.fit(features) if self.prepare else None
         rows = TrainingRows(
             X=as_float32(features) if preparation is None else preparation.apply(features),
@@ -154,7 +178,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             scored=np.ones(len(targets.hierarchy), dtype=np.bool_),
         )
         try:
-            model = train(rows, settings, watch=choose_progress(quiet=not self.verbose))
+            model = fit(rows, settings, watch=choose_progress(quiet=not self.verbose))
         except Interrupted as error:  # a search over many fits takes every Exception for a failed fit, and goes on
             raise KeyboardInterrupt(str(error)) from None
         names = getattr(self, "feature_names_in_", None)
@@ -166,22 +190,25 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.floating[Any]]:
-        """Probabilities (rows, nodes); that of a parent is never below that of its child."""
+        """Probabilities (rows, nodes); that of a parent is never below that of its child.
+
+        None is 0: that no tree of the forest has met a node among rows like these does not rule it out.
+        """
         check_is_fitted(self)
-        probs = self.model_.predict_proba(self._features(X, reset=False))
+        probs, least = self.model_.predict_proba(self._features(X, reset=False)), np.finfo(np.float32).tiny
         if not self.one_class_:
-            return probs
-        chosen = probs[:, self._class_columns()].astype(np.float64) + np.finfo(np.float32).tiny
+            return np.maximum(probs, least)
+        chosen = probs[:, self._class_columns()].astype(np.float64) + least
         shares: NDArray[np.float64] = chosen / chosen.sum(axis=1, keepdims=True)
         return shares
 
     def predict(self, X: Any) -> NDArray[Any]:
         """0 or 1 for each row and node; `Hierarchy.decode` turns that into label sets."""
-        probs = self.predict_proba(X)
+        check_is_fitted(self)
         if self.one_class_:
-            likeliest: NDArray[Any] = self.classes_[probs.argmax(axis=1)]
+            likeliest: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
             return likeliest
-        return (probs >= self.threshold).astype(np.int64)
+        return self.model_.predict(self._features(X, reset=False)).astype(np.int64)
 
     def uncertainty(self, X: Any, kind: str = "gmu") -> NDArray[np.float32]:
         """How unsure the members are of each node of each row, (rows, nodes); kinds as in `rarenode.uncertainty`."""
@@ -197,15 +224,14 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if self.one_class_:
             return float(accuracy_score(y, self.predict(X)))
-        truth = read_targets(y, self.hierarchy_).Y
-        return summary(truth, self.predict_proba(X), self.threshold).f1
+        return float(node_scores(read_targets(y, self.hierarchy_).Y, self.predict(X)).f1.mean())
 
     def save(self, folder: Path | str) -> None:
         """Write the trained model into a folder, from which `load` has it again; see `TrainedModel.save`."""
         check_is_fitted(self)
         classes = self.classes_.tolist() if self.one_class_ else None
         try:
-            beside = EstimatorFile(threshold=self.threshold, classes=classes)
+            beside = EstimatorFile(classes=classes)
         except ValidationError as error:
             raise ArgumentError(f"the estimator cannot be saved: {explain(error, EstimatorFile)}") from None
         self.model_.save(folder)
@@ -225,8 +251,8 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         settings = model.settings.to_dict()
         classifier = cls(
             None if beside.classes is not None else model.hierarchy,
+            preset="paper",  # under which None is the default of `Settings`
             **{name: settings[name] for name in SETTINGS},
-            threshold=beside.threshold,
             random_state=model.settings.seed,
             prepare=model.preparation is not None,
         )
@@ -246,12 +272,11 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _settings(self) -> Settings:
         if not isinstance(self.hierarchy, Hierarchy | None):
             raise ArgumentError(f"hierarchy must be a Hierarchy or None, got {type(self.hierarchy).__name__}")
-        if not isinstance(self.threshold, Real) or not 0 <= self.threshold <= 1:
-            raise ArgumentError(f"threshold must lie between 0 and 1, got {self.threshold!r}")
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
             seed = check_random_state(seed).randint(2**31)
-        return Settings(**{name: getattr(self, name) for name in SETTINGS}, seed=seed)
+        given = {name: value for name in SETTINGS if (value := getattr(self, name)) is not None}
+        return preset(self.preset, **given, seed=seed)
 
     def _features(self, X: Any, reset: bool) -> NDArray[np.float64]:
         missing = "allow-nan" if self.prepare else True
@@ -268,3 +293,17 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _class_columns(self) -> list[int]:
         """Where the classes are among the nodes, which are sorted as text."""
         return [self.hierarchy_.index[name] for name in class_names(self.classes_.tolist())]
+
+
+def _check_unseen_rows(settings: Settings, rows: int) -> None:
+    """Refuse settings for which there are not the rows, in terms of this estimator's parameters."""
+    if settings.folds is not None and rows < settings.folds:
+        raise ArgumentError(
+            f"folds={settings.folds} needs at least as many rows, got n_samples={rows}; with folds=0, early_stopping=0 "
+            "and decision='fixed' a model is trained once, on all rows"
+        )
+    if settings.early_stopping is not None and settings.folds is None and settings.holdout is None:
+        raise ArgumentError(
+            f"early_stopping={settings.early_stopping} looks at rows that are not trained on; set holdout or folds, or "
+            "early_stopping=0"
+        )

@@ -1,6 +1,6 @@
 """What the estimator knows and the model does not, in a file beside the model's: ``estimator.json``.
 
-A folder without it, as `rarenode fit` leaves it, is a model with the usual threshold.
+A folder without it, as `rarenode fit` leaves it, is a model.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ class EstimatorFile(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    threshold: float = 0.5
     parameters: str | None = None
     """The fingerprint of the parameters of the model it belongs to."""
     classes: list[bool | int | float | str] | None = None

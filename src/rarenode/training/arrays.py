@@ -24,7 +24,12 @@ Layout = Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]
 
 MOST_HEADER_BYTES = 100_000_000
 """What safetensors itself allows a header to have."""
-_NAMES = {np.dtype(np.float32): "F32", np.dtype(np.int64): "I64"}
+_NAMES = {
+    np.dtype(np.float32): "F32",
+    np.dtype(np.float64): "F64",
+    np.dtype(np.int32): "I32",
+    np.dtype(np.int64): "I64",
+}
 
 
 def layout_of(arrays: Mapping[str, NDArray[Any]]) -> Layout:

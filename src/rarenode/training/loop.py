@@ -18,7 +18,7 @@ from rarenode.data.dataset import Split
 from rarenode.engines import Adam, Engine, Objective, make_engine
 from rarenode.errors import ArgumentError, Interrupted, TrainingError
 from rarenode.metrics import Summary, summary
-from rarenode.models import initial_parameters
+from rarenode.models import grow_forest, initial_parameters
 from rarenode.objective import NodeWeights, WeightSchedule, node_weights
 from rarenode.objective.loss import Reduction
 from rarenode.resampling import make_resampler
@@ -46,6 +46,7 @@ def train(
     folder: Path | str | None = None,
     resume: bool = False,
     watch: Watch | None = None,
+    title: str = "",
 ) -> TrainedModel:
     """Train a model.
 
@@ -57,6 +58,7 @@ def train(
             crash before the model is saved does not cost the training.
         resume: go on from the folder's checkpoint; without one, begin.
         watch: is told what happens.
+        title: which of several trainings this is, for the watch to show.
 
     Returns:
         The model. It knows nothing of how its rows were prepared: `TrainedModel.with_source` adds that.
@@ -69,7 +71,7 @@ def train(
     """
     _check_valid(rows, settings, valid)
     folder = None if folder is None else Path(folder)
-    run = _Run(rows, settings, valid, folder, Silent() if watch is None else watch)
+    run = _Run(rows, settings, valid, folder, Silent() if watch is None else watch, title)
     with sole_use(folder), hold_interrupts() as release_interrupt:
         run.begin(resume)
         try:
@@ -85,6 +87,10 @@ def train(
             raise Interrupted(run.stop()) from None
         finally:
             run.watch.finished()
+    forest = None
+    if settings.trees:
+        run.watch.growing(settings.trees)
+        forest = grow_forest(rows.X, rows.Y, scored=rows.scored, trees=settings.trees, seed=settings.seed)
     return TrainedModel(
         shape=run.shape,
         parameters=parameters,
@@ -100,6 +106,7 @@ def train(
             "hierarchy": rows.hierarchy.fingerprint,
             "settings": settings.fingerprint,
         },
+        forest=forest,
     )
 
 
@@ -112,9 +119,15 @@ class _Run:
     """One training under way: what is fixed, the engine, and how far it has come."""
 
     def __init__(
-        self, rows: TrainingRows, settings: Settings, valid: Split | None, folder: Path | None, watch: Watch
+        self,
+        rows: TrainingRows,
+        settings: Settings,
+        valid: Split | None,
+        folder: Path | None,
+        watch: Watch,
+        title: str,
     ) -> None:
-        self.settings, self.valid, self.folder, self.watch = settings, valid, folder, watch
+        self.settings, self.valid, self.folder, self.watch, self.title = settings, valid, folder, watch, title
         resampler = make_resampler(settings.resample, rows.hierarchy, settings.seed)
         self.rows = rows if resampler is None else rows.resampled(resampler)
         self.shape = settings.shape(rows.features, len(rows.hierarchy))
@@ -145,7 +158,8 @@ class _Run:
             self.best = {name: arrays.pop(name) for name in best if name in arrays}
             self.engine.restore(arrays)
             self.order = row_order(len(self.rows), self.settings.seed, self.at.epoch)
-        self.watch.started(Outlook(self.engine.name, self.settings.epochs, self.batches, self.engine.steps))
+        outlook = Outlook(self.engine.name, self.settings.epochs, self.batches, self.engine.steps, self.title)
+        self.watch.started(outlook)
 
     @property
     def is_over(self) -> bool:

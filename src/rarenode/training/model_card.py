@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rarenode.decision.by_name import make_strategy
+from rarenode.decision.fixed import Fixed
 from rarenode.metrics import RARITY_BANDS
 from rarenode.printable import printable
 from rarenode.training.model_folder import ModelFile
@@ -18,18 +20,21 @@ def write_card(record: ModelFile) -> str:
     """The card of a model."""
     settings = record.settings
     members = f"{settings.members} members ({settings.ensemble})" if settings.members > 1 else "a single model"
+    forest = "" if record.forest is None else f", joined with a forest of {record.forest.trees} trees"
     parts = [
         f"# A rarenode model{f' of {_plain(record.source)}' if record.source else ''}",
         f"It predicts the {len(record.hierarchy.nodes):,} nodes of a hierarchy with {len(record.hierarchy.edges):,} "
         f"edges from {record.features:,} features: {members}, {settings.layers} linear layers of {settings.hidden} "
-        "hidden units. A parent is never less probable than its child.",
+        f"hidden units{forest}. A parent is never less probable than its child.",
         "## Use",
         '```python\nfrom rarenode.training import TrainedModel\n\nmodel = TrainedModel.load("this folder")\n'
-        "probabilities = model.predict_proba(X)  # rows x nodes, in the order of model.hierarchy.nodes\n```",
+        "probabilities = model.predict_proba(X)  # rows x nodes, in the order of model.hierarchy.nodes\n"
+        "decided = model.predict(X)  # the same shape; with a node, all its ancestors\n```",
+        _decision(record),
         _preparation(record),
         "## What it learnt from",
         "A node that few rows carry is predicted poorly, and one that none carries is not predicted at all. "
-        "Probabilities are not calibrated: node weights raise those of rare nodes on purpose.",
+        "Probabilities are not calibrated.",
         _table(("training rows of a node", "nodes"), _rarity(record)),
         "## Training",
         _table(("setting", "value"), [(name, _code(value)) for name, value in settings.to_dict().items()]),
@@ -41,6 +46,15 @@ def write_card(record: ModelFile) -> str:
         ),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _decision(record: ModelFile) -> str:
+    if record.thresholds is None or make_strategy(record.settings.decision) == Fixed():
+        return "A node is decided where its probability is at least 0.5."
+    return (
+        f"Every node has a threshold of its own, found by {_code(record.thresholds.strategy)}; decisions are made "
+        f"coherent by {_code(record.thresholds.rule)}."
+    )
 
 
 def _preparation(record: ModelFile) -> str:

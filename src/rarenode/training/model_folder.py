@@ -14,20 +14,25 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from rarenode.data.preparation import Preparation
-from rarenode.errors import FileFormatError, HierarchyError, MissingFileError
+from rarenode.decision.coherence import Rule
+from rarenode.decision.thresholds import MOST_CHARACTERS, Thresholds
+from rarenode.errors import ArgumentError, FileFormatError, HierarchyError, MissingFileError
 from rarenode.hierarchy import Hierarchy
-from rarenode.models import MlpEnsemble
+from rarenode.models import Forest, MlpEnsemble
+from rarenode.models.forest import ForestSizes
 from rarenode.models.mlp import Parameters
 from rarenode.training.arrays import read_arrays, write_arrays
 from rarenode.training.atomic import replacing
 from rarenode.training.history import EpochRecord
 from rarenode.training.settings import Settings, explain
 
-PARAMETERS, RECORD, CARD = "model.safetensors", "model.json", "README.md"
-VERSION = 1
+FILES = PARAMETERS, RECORD, CARD = "model.safetensors", "model.json", "README.md"
+VERSION = 2
+FOREST = "forest."
+"""The prefix of the forest's arrays."""
 MOST_RECORD_BYTES = 1 << 26
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
@@ -66,13 +71,35 @@ class PreparationRecord(BaseModel):
         return Preparation(*(np.array(values, dtype=np.float64) for values in (self.fill, self.mean, self.deviation)))
 
 
+def _one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("it must be one printable line")
+    return text
+
+
+class ThresholdsRecord(BaseModel):
+    """The content of `Thresholds`; null is never."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    rule: Rule
+    strategy: Annotated[str, Field(max_length=MOST_CHARACTERS), AfterValidator(_one_line)]
+    values: tuple[Annotated[float, Field(ge=0)] | None, ...]
+
+    def as_thresholds(self) -> Thresholds:
+        """As an array."""
+        values = np.array([np.inf if value is None else value for value in self.values], dtype=np.float64)
+        return Thresholds(values, self.rule, self.strategy)
+
+
 class ModelFile(BaseModel):
     """The content of ``model.json``."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
     format: Literal["rarenode model"] = "rarenode model"
-    version: Literal[1] = 1
+    version: Literal[1, 2] = 2
+    """2 may have a forest and thresholds."""
     source: str
     settings: Settings
     engine: str
@@ -86,6 +113,8 @@ class ModelFile(BaseModel):
     versions: dict[str, str]
     fingerprints: dict[str, Sha256]
     """``parameters`` is that of ``model.safetensors``."""
+    forest: ForestSizes | None = None
+    thresholds: ThresholdsRecord | None = None
 
     @classmethod
     def describe(
@@ -103,6 +132,8 @@ class ModelFile(BaseModel):
         preparation: Preparation | None,
         feature_names: tuple[str, ...] | None,
         source: str,
+        forest: Forest | None,
+        thresholds: Thresholds | None,
     ) -> Self:
         """The record of a model."""
         edges = zip(hierarchy.edge_parents.tolist(), hierarchy.edge_children.tolist(), strict=True)
@@ -126,6 +157,10 @@ class ModelFile(BaseModel):
             history=history,
             versions=dict(versions),
             fingerprints=dict(fingerprints),
+            forest=None if forest is None else forest.sizes,
+            thresholds=None
+            if thresholds is None
+            else ThresholdsRecord.model_validate(thresholds.to_dict(), strict=False),
         )
 
     @property
@@ -133,8 +168,14 @@ class ModelFile(BaseModel):
         """The shape of the model, which its parameters must have."""
         return self.settings.shape(self.features, len(self.hierarchy.nodes))
 
+    def as_thresholds(self) -> Thresholds | None:
+        """The thresholds, if it has any."""
+        return None if self.thresholds is None else self.thresholds.as_thresholds()
 
-def write_model_folder(folder: Path, record: ModelFile, parameters: Parameters, card: str) -> None:
+
+def write_model_folder(
+    folder: Path, record: ModelFile, parameters: Parameters, forest: Forest | None, card: str
+) -> None:
     """Write a model. A full disk leaves an earlier model in the folder as it was.
 
     Raises:
@@ -142,14 +183,14 @@ def write_model_folder(folder: Path, record: ModelFile, parameters: Parameters, 
     """
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(*(folder / name for name in (PARAMETERS, RECORD, CARD))) as (arrays_file, record_file, card_file):
-        write_arrays(arrays_file, dict(parameters))
+        write_arrays(arrays_file, dict(parameters) | _forest_arrays(forest))
         fingerprints = record.fingerprints | {"parameters": _sha256(arrays_file)}
         text = record.model_copy(update={"fingerprints": fingerprints}).model_dump_json(indent=1)
         record_file.write_text(text, encoding="utf-8")
         card_file.write_text(card, encoding="utf-8")
 
 
-def read_model_folder(folder: Path) -> tuple[ModelFile, Hierarchy, Parameters]:
+def read_model_folder(folder: Path) -> tuple[ModelFile, Hierarchy, Parameters, Forest | None]:
     """Read what `write_model_folder` wrote, and check all of it.
 
     Raises:
@@ -163,14 +204,28 @@ def read_model_folder(folder: Path) -> tuple[ModelFile, Hierarchy, Parameters]:
     hierarchy = _hierarchy(folder / RECORD, record)
     _check_widths(folder / RECORD, record)
     path = folder / PARAMETERS
-    layout = {name: (np.dtype(np.float32), size) for name, size in record.shape.parameter_shapes.items()}
-    parameters = read_arrays(path, layout)
+    layout: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
+        name: (np.dtype(np.float32), size) for name, size in record.shape.parameter_shapes.items()
+    }
+    of_forest = {} if record.forest is None else record.forest.layout()
+    arrays = read_arrays(path, layout | {FOREST + name: kind for name, kind in of_forest.items()})
     if record.fingerprints.get("parameters") != _sha256(path):
         raise FileFormatError(path, None, f"its sha256 is not the one in {RECORD}: it is damaged, or another model's")
+    parameters = {name: arrays[name] for name in layout}
     for name, array in parameters.items():
         if not np.isfinite(array).all():
             raise FileFormatError(path, None, f"{name} has values that are not finite")
-    return record, hierarchy, parameters
+    if record.forest is None:
+        return record, hierarchy, parameters, None
+    try:
+        forest = Forest.from_arrays({name: arrays[FOREST + name] for name in of_forest}, record.features, hierarchy)
+    except ArgumentError as error:
+        raise FileFormatError(path, None, f"its forest cannot be used: {error}") from None
+    return record, hierarchy, parameters, forest
+
+
+def _forest_arrays(forest: Forest | None) -> dict[str, NDArray[Any]]:
+    return {} if forest is None else {FOREST + name: array for name, array in forest.arrays().items()}
 
 
 def _read_record(path: Path) -> ModelFile:
@@ -213,6 +268,8 @@ def _check_widths(path: Path, record: ModelFile) -> None:
         "feature_names": (record.feature_names, record.features),
         "training_positives": (record.training_positives, len(record.hierarchy.nodes)),
     }
+    if record.thresholds is not None:
+        widths["thresholds"] = (record.thresholds.values, len(record.hierarchy.nodes))
     if record.preparation is not None:
         for part in ("fill", "mean", "deviation"):
             widths[f"preparation.{part}"] = (getattr(record.preparation, part), record.features)

@@ -28,6 +28,8 @@ class Outlook:
     """In each epoch."""
     done: int
     """Steps that were taken before, when a training is resumed."""
+    title: str = ""
+    """Which of several trainings it is."""
 
     @property
     def steps(self) -> int:
@@ -48,7 +50,10 @@ class Watch(Protocol):
         """An epoch is over."""
 
     def finished(self) -> None:
-        """Training is over, whether it went well or not."""
+        """The epochs are over, whether they went well or not."""
+
+    def growing(self, trees: int) -> None:
+        """Now a forest grows."""
 
 
 class Silent:
@@ -64,6 +69,9 @@ class Silent:
         """See `Watch`."""
 
     def finished(self) -> None:
+        """See `Watch`."""
+
+    def growing(self, trees: int) -> None:
         """See `Watch`."""
 
 
@@ -82,8 +90,8 @@ class PlainProgress:
         self.untold: EpochRecord | None = None
         resumed = f", going on after {outlook.done:,} of them" if outlook.done else ""
         self._print(
-            f"training {outlook.epochs} epochs of {outlook.batches} batches with the {outlook.engine} engine: "
-            f"{outlook.steps:,} steps{resumed}"
+            f"{_heading(outlook)}training {outlook.epochs} epochs of {outlook.batches} batches with the "
+            f"{outlook.engine} engine: {outlook.steps:,} steps{resumed}"
         )
 
     def batch(self, epoch: int, batch: int, loss: float) -> None:
@@ -111,6 +119,10 @@ class PlainProgress:
         """See `Watch`."""
         self._tell()
 
+    def growing(self, trees: int) -> None:
+        """See `Watch`."""
+        self._print(f"growing {trees} trees")
+
     def _tell(self) -> None:
         record, self.untold = self.untold, None
         if record is not None:
@@ -131,24 +143,32 @@ class RichProgress:
     SECONDS_BETWEEN = 0.1
 
     def __init__(self, console: Console | None = None) -> None:
-        self.display = Progress(
-            TextColumn("epoch {task.fields[epoch]}/{task.fields[epochs]}"),
-            BarColumn(),
-            TextColumn("loss {task.fields[loss]}"),
-            TextColumn("{task.fields[rate]} steps/s"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True) if console is None else console,
-        )
+        self.console = Console(stderr=True) if console is None else console
 
     def started(self, outlook: Outlook) -> None:
         """See `Watch`."""
         self.outlook = outlook
         self.pace = _Pace(outlook.done)
         self.last_update = 0.0
+        # Each training has a display of its own: one that is started again would draw over its last bar.
+        self.display = Progress(
+            TextColumn("{task.description}epoch {task.fields[epoch]}/{task.fields[epochs]}", markup=False),
+            BarColumn(),
+            TextColumn("loss {task.fields[loss]}"),
+            TextColumn("{task.fields[rate]} steps/s"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=self.console,
+        )
         self.task = self.display.add_task(
-            "", total=outlook.steps, completed=outlook.done, epoch=1, epochs=outlook.epochs, loss="-", rate="-"
+            _heading(outlook),
+            total=outlook.steps,
+            completed=outlook.done,
+            epoch=1,
+            epochs=outlook.epochs,
+            loss="-",
+            rate="-",
         )
         self.display.start()
 
@@ -167,6 +187,10 @@ class RichProgress:
     def finished(self) -> None:
         """See `Watch`."""
         self.display.stop()
+
+    def growing(self, trees: int) -> None:
+        """See `Watch`."""
+        self.console.print(f"growing {trees} trees", highlight=False)
 
 
 def choose_progress(quiet: bool = False) -> Watch:
@@ -192,6 +216,10 @@ class _Pace:
 
     def rate(self, done: int) -> float:
         return max(done - self.first - 1, 1) / max(monotonic() - self.began, 1e-9)
+
+
+def _heading(outlook: Outlook) -> str:
+    return f"{outlook.title}: " if outlook.title else ""
 
 
 def _duration(seconds: float) -> str:

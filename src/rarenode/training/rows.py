@@ -71,6 +71,12 @@ class TrainingRows:
             split=len(chosen.rows),
         )
 
+    def take(self, rows: NDArray[np.int64]) -> Self:
+        """Some of these rows, in their order; of the training split, those that are taken."""
+        chosen = np.sort(rows)
+        split = None if self.split is None else int(np.count_nonzero(chosen < self.split))
+        return replace(self, X=self.X[chosen], Y=self.Y[chosen], split=split)
+
     @property
     def split_Y(self) -> NDArray[np.bool_]:  # noqa: N802 (Y is the field's name for labels)
         """Labels of the training split."""

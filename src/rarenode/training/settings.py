@@ -16,9 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from rarenode.data.catalogue import Hyperparameters
+from rarenode.decision.by_name import make_strategy
+from rarenode.decision.coherence import Rule
+from rarenode.decision.fixed import Fixed
 from rarenode.engines import EngineName
 from rarenode.errors import ArgumentError, FileFormatError, MissingFileError
 from rarenode.models import MlpEnsemble
@@ -32,6 +35,7 @@ Weighting = Literal["as_published", "as_described", "none"]
 Reduction = Literal["auto", "mean", "sum"]
 
 Count = Annotated[int, Field(ge=1)]
+CountOrNone = Annotated[int, Field(ge=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
 
@@ -67,6 +71,8 @@ class Settings(BaseModel):
     """Members of the ensemble."""
     ensemble: EnsembleKind = "independent"
     """independent (models of their own) or dropout (Monte-Carlo passes through one model, in training only)."""
+    trees: CountOrNone = 0
+    """Trees of a forest whose probabilities are joined with those of the network; 0 is no forest."""
     weighting: Weighting = "as_published"
     """Node weights: as_published (what produced the paper's tables), as_described (what the paper prints), none."""
     w0: NotNegative = 0.25
@@ -104,7 +110,15 @@ class Settings(BaseModel):
     engine: EngineName = "auto"
     """What computes a step: auto, fused or torch."""
     early_stopping: Count | None = None
-    """Epochs without a better validation AP after which to stop and keep the best; none trains to the end."""
+    """Epochs without a better validation AP after which to stop and keep the best; 0 trains to the end."""
+    decision: str = "fixed"
+    """How nodes are decided from probabilities: fixed, fixed:0.3, global, expected_f1, prior, tuned, ..."""
+    rule: Rule = "add_ancestors"
+    """How decisions are made coherent: add_ancestors or drop_orphans."""
+    holdout: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """The share of rows to hold out, for decision and early stopping."""
+    folds: Annotated[int, Field(ge=2)] | None = None
+    """Instead, train once without each of so many folds, then once more on all rows; 0 is none."""
     checkpoint_epochs: Count | None = None
     """Save a checkpoint after every so many epochs."""
     checkpoint_minutes: Positive | None = 5.0
@@ -124,6 +138,13 @@ class Settings(BaseModel):
         """Numbers out of numpy's arrays are numbers too; a search over a grid hands them in."""
         return value.item() if isinstance(value, np.generic) else value
 
+    @field_validator("early_stopping", "folds", mode="before")
+    @classmethod
+    def _zero_is_none(cls, value: Any) -> Any:
+        """None cannot be said in TOML, nor where it means what a preset says."""
+        number = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        return None if number and value == 0 else value
+
     @field_validator("focus")
     @classmethod
     def _known_focus(cls, focus: str | None) -> str | None:
@@ -132,6 +153,24 @@ class Settings(BaseModel):
         if focus is not None and focus != "focal" and focus not in UNCERTAINTIES:
             raise ValueError(f"choose None, focal, {', '.join(UNCERTAINTIES)}")
         return focus
+
+    @field_validator("decision")
+    @classmethod
+    def _known_decision(cls, decision: str) -> str:
+        return make_strategy(decision).name
+
+    @model_validator(mode="after")
+    def _rows_to_decide_on(self) -> Self:
+        if self.holdout is not None and self.folds is not None:
+            raise ValueError("holdout and folds are two ways to the same rows; set one of them")
+        if self.needs_unseen_rows and self.holdout is None and self.folds is None:
+            raise ValueError(f"decision {self.decision} is found on rows that are not trained on; set holdout or folds")
+        return self
+
+    @property
+    def needs_unseen_rows(self) -> bool:
+        """Whether the decision is found on rows that the model was not trained on."""
+        return not isinstance(make_strategy(self.decision), Fixed)
 
     @field_validator("schedule_towards", mode="after")
     @classmethod

@@ -14,9 +14,10 @@ import torch
 from numpy.typing import NDArray
 
 from rarenode.data.preparation import Preparation
-from rarenode.errors import DataError
+from rarenode.decision.thresholds import Thresholds
+from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
-from rarenode.models import MlpEnsemble
+from rarenode.models import Forest, MlpEnsemble
 from rarenode.models.mlp import Parameters
 from rarenode.models.network import MlpNetwork
 from rarenode.objective import constrain, uncertainty
@@ -53,6 +54,10 @@ class TrainedModel:
     """sha256 of training rows, hierarchy and settings."""
     preparation: Preparation | None = None
     feature_names: tuple[str, ...] | None = None
+    forest: Forest | None = None
+    """Its probabilities are joined with those of the network."""
+    thresholds: Thresholds | None = None
+    """What `predict` decides with; None is 0.5 for every node."""
     source: str = ""
     """Where the rows came from, in free text."""
 
@@ -71,6 +76,12 @@ class TrainedModel:
                 raise DataError(f"{what} is for {width} features; the model has {self.shape.features}")
         return replace(self, source=source, preparation=preparation, feature_names=feature_names)
 
+    def with_thresholds(self, thresholds: Thresholds) -> Self:
+        """The same model, which now predicts with these thresholds."""
+        if len(thresholds.values) != self.shape.nodes:
+            raise ArgumentError(f"there are {len(thresholds.values)} thresholds for {self.shape.nodes} nodes")
+        return replace(self, thresholds=thresholds)
+
     # --- prediction ----------------------------------------------------------------------------------------------
 
     def member_probs(self, X: Any) -> Floats:
@@ -82,8 +93,24 @@ class TrainedModel:
         return result
 
     def predict_proba(self, X: Any) -> Floats:
-        """Coherent probabilities (rows, nodes): each member constrained, then averaged."""
-        return mean_probs(self._logits(), self._prepared(X), self.shape, self.hierarchy)
+        """Coherent probabilities (rows, nodes): each member constrained, then averaged.
+
+        With a forest, the geometric mean of that and the forest's: coherent too, and high only where both are.
+        """
+        features = self._prepared(X)
+        probs = mean_probs(self._logits(), features, self.shape, self.hierarchy)
+        if self.forest is not None:
+            np.sqrt(probs * self.forest.predict_proba(features), out=probs)
+        return probs
+
+    def predict(self, X: Any) -> NDArray[np.bool_]:
+        """Decided nodes (rows, nodes), with all their ancestors."""
+        return self.decide(self.predict_proba(X))
+
+    def decide(self, probs: Any) -> NDArray[np.bool_]:
+        """The same, from probabilities that `predict_proba` gave."""
+        thresholds = self.thresholds or Thresholds(np.full(self.shape.nodes, 0.5), strategy="fixed")
+        return thresholds.decide(probs, self.hierarchy)
 
     def uncertainty(self, X: Any, kind: str = "gmu") -> Floats:
         """How unsure the members are of each node, (rows, nodes), from their unconstrained probabilities.
@@ -138,8 +165,10 @@ class TrainedModel:
             preparation=self.preparation,
             feature_names=self.feature_names,
             source=self.source,
+            forest=self.forest,
+            thresholds=self.thresholds,
         )
-        write_model_folder(Path(folder), record, self.parameters, write_card(record))
+        write_model_folder(Path(folder), record, self.parameters, self.forest, write_card(record))
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:
@@ -149,7 +178,7 @@ class TrainedModel:
             MissingFileError: a file of the model is not there.
             FileFormatError: a file is damaged, or belongs to another model or a newer rarenode.
         """
-        record, hierarchy, parameters = read_model_folder(Path(folder))
+        record, hierarchy, parameters, forest = read_model_folder(Path(folder))
         return cls(
             shape=record.shape,
             parameters=parameters,
@@ -164,6 +193,8 @@ class TrainedModel:
             preparation=None if record.preparation is None else record.preparation.as_preparation(),
             feature_names=record.feature_names,
             source=record.source,
+            forest=forest,
+            thresholds=record.as_thresholds(),
         )
 
 

@@ -1,0 +1,44 @@
+"""`fit`: the whole way from rows and settings to a model that decides, with as many trainings as that takes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from rarenode.data.dataset import Split
+from rarenode.decision.by_name import make_strategy
+from rarenode.training.loop import train
+from rarenode.training.progress import Watch
+from rarenode.training.rows import TrainingRows
+from rarenode.training.settings import Settings
+from rarenode.training.trained import TrainedModel
+from rarenode.training.unseen import Unseen, cross_fit, hold_out
+
+
+def fit(
+    rows: TrainingRows,
+    settings: Settings,
+    *,
+    valid: Split | None = None,
+    folder: Path | str | None = None,
+    resume: bool = False,
+    watch: Watch | None = None,
+) -> TrainedModel:
+    """Train, once or as often as ``holdout`` or ``folds`` ask for, and find the thresholds of ``decision``.
+
+    Arguments and errors are those of `train`; ``valid`` is for settings without holdout and folds. With folds, their
+    models lie in ``folder`` until `remove_folds`.
+    """
+    strategy = make_strategy(settings.decision)
+    if settings.folds is not None:
+        unseen: Unseen = cross_fit(rows, settings, settings.folds, folder=folder, resume=resume, watch=watch)
+        # What was asked for; the last training had epochs of its own, which its history tells.
+        model = unseen.decide(strategy, settings.rule)
+        return replace(model, settings=settings, fingerprints={**model.fingerprints, "settings": settings.fingerprint})
+    if settings.holdout is not None:
+        unseen = hold_out(rows, settings, settings.holdout, folder=folder, resume=resume, watch=watch)
+        return unseen.decide(strategy, settings.rule)
+    model = train(rows, settings, valid=valid, folder=folder, resume=resume, watch=watch)
+    return model.with_thresholds(strategy.fit(np.zeros((1, len(rows.hierarchy))), rule=settings.rule))
