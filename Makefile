@@ -20,7 +20,7 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
-demo: setup ## train three times on synthetic data; ends in a table of the nodes found
+demo: setup ## train in four ways on synthetic data; ends in a table of the nodes found
 	$(BIN)/rarenode demo
 
 test: setup ## run the tests; RARENODE_DATA=folder adds those on the real datasets

@@ -20,10 +20,12 @@ import rarenode.cli.demo
 import rarenode.data.catalogue
 import rarenode.training
 from rarenode.cli import app, predicting, run_folder, sources
+from rarenode.cli.run_folder import choose_settings, write_settings
 from rarenode.cli.sources import load_training_data, published_preparation
 from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, Hyperparameters, SplitName
 from rarenode.data.dataset import load_dataset
 from rarenode.data.preparation import known_means
+from rarenode.decision import ExpectedF
 from rarenode.errors import (
     ArgumentError,
     DataError,
@@ -35,11 +37,15 @@ from rarenode.errors import (
     TrainingError,
     UnknownDatasetError,
 )
-from rarenode.training import TrainedModel
+from rarenode.training import Outlook, Settings, Silent, TrainedModel
+from rarenode.training.checkpoint import sole_use
+from rarenode.training.presets import preset
 
 CLASSES = "1,1/1,1/2,2,2/1"
 LABELS = ("1/1", "1/2", "2/1", "1/1@2")
 SMALL = ("--engine", "torch", "--quiet")
+PAPER = ("--preset", "paper")
+BEST = ("--preset", "best", "--trees", "3", "--folds", "2")
 
 
 def write_arff(
@@ -87,8 +93,38 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def trained(data: Path, settings: Path, tmp_path: Path) -> Path:
-    succeed("fit", data, "--out", tmp_path / "run", "--settings", settings, *SMALL)
+    succeed("fit", data, "--out", tmp_path / "run", "--settings", settings, *PAPER, *SMALL)
     return tmp_path / "run"
+
+
+@pytest.fixture
+def best(data: Path, settings: Path, tmp_path: Path) -> Path:
+    succeed("fit", data, "--out", tmp_path / "best", "--settings", settings, *BEST, *SMALL)
+    return tmp_path / "best"
+
+
+def stop_training(monkeypatch: pytest.MonkeyPatch, title: str, epoch: int, batch: int) -> None:
+    """From now on Ctrl-C comes at this place of the training that has this title."""
+
+    class Stopping(Silent):
+        def started(self, outlook: Outlook) -> None:
+            self.title = outlook.title
+
+        def batch(self, at_epoch: int, at_batch: int, loss: float) -> None:
+            if (self.title, at_epoch, at_batch) == (title, epoch, batch):
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(rarenode.training, "choose_progress", lambda _quiet: Stopping())
+
+
+def assert_same(ours: TrainedModel, theirs: TrainedModel) -> None:
+    """The same model, bit for bit."""
+    assert ours.settings == theirs.settings
+    assert ours.thresholds == theirs.thresholds
+    assert [(r.epoch, r.loss) for r in ours.history] == [(r.epoch, r.loss) for r in theirs.history]
+    assert all(np.array_equal(ours.parameters[name], theirs.parameters[name]) for name in theirs.parameters)
+    X = np.random.default_rng(0).normal(size=(9, ours.shape.features))
+    assert np.array_equal(ours.predict_proba(X), theirs.predict_proba(X))
 
 
 @pytest.fixture
@@ -131,12 +167,14 @@ class TestFit:
     def test_options_go_before_the_file(self, data: Path, settings: Path, tmp_path: Path) -> None:
         out = tmp_path / "run"
         options = ("--members", "2", "--weighting", "none", "--focus", "gmu", "--u0", "0.5", "--k", "2", "--w0", "0.3")
-        more = ("--ensemble", "dropout", "--epochs", "1", "--seed", "7", "--resample", "lpros")
-        succeed("fit", data, "--out", out, "--settings", settings, *options, *more, *SMALL)
+        more = ("--ensemble", "dropout", "--epochs", "1", "--seed", "7", "--resample", "lpros", "--trees", "2")
+        decide = ("--decision", "expected_f2", "--rule", "drop_orphans", "--holdout", "0.3", "--early-stopping", "4")
+        succeed("fit", data, "--out", out, "--settings", settings, *options, *more, *decide, *SMALL)
         ran = TrainedModel.load(out).settings.to_dict()
         assert ran | {
             "members": 2, "weighting": "none", "focus": "gmu", "u0": 0.5, "k": 2.0, "w0": 0.3, "ensemble": "dropout",
-            "epochs": 1, "seed": 7, "hidden": 8, "resample": "lpros",
+            "epochs": 1, "seed": 7, "hidden": 8, "resample": "lpros", "trees": 2, "decision": "expected_f2",
+            "rule": "drop_orphans", "holdout": 0.3, "folds": None, "early_stopping": 4,
         } == ran  # fmt: skip
 
     def test_what_ran_can_run_again(self, trained: Path, data: Path, tmp_path: Path) -> None:
@@ -146,13 +184,14 @@ class TestFit:
         assert all(np.array_equal(first.parameters[name], again.parameters[name]) for name in first.parameters)
 
     def test_it_says_what_it_did(self, data: Path, settings: Path, tmp_path: Path) -> None:
-        result = run("fit", data, "--out", tmp_path / "run", "--settings", settings, "--engine", "torch")
+        result = run("fit", data, "--out", tmp_path / "run", "--settings", settings, *PAPER, "--engine", "torch")
         assert "2 epochs with the torch engine" in result.stdout
+        assert "decided by fixed" in result.stdout
         assert "epoch 2/2: loss" in result.stderr
         assert "evaluate" not in result.stdout
 
     def test_quiet(self, data: Path, settings: Path, tmp_path: Path) -> None:
-        assert run("fit", data, "--out", tmp_path / "run", "--settings", settings, *SMALL).output == ""
+        assert run("fit", data, "--out", tmp_path / "run", "--settings", settings, *PAPER, *SMALL).output == ""
 
     def test_no_run_is_written_over(self, trained: Path, data: Path) -> None:
         assert "choose another folder" in fail(ResumeError, "fit", data, "--out", trained, *SMALL)
@@ -170,15 +209,9 @@ class TestFit:
         self, trained: Path, data: Path, settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         out = tmp_path / "stopped"
-
-        class Stopping(rarenode.training.Silent):
-            def batch(self, epoch: int, batch: int, loss: float) -> None:
-                if (epoch, batch) == (2, 1):
-                    raise KeyboardInterrupt
-
-        monkeypatch.setattr(rarenode.training, "choose_progress", lambda _quiet: Stopping())
+        stop_training(monkeypatch, "", epoch=2, batch=1)
         command = ("fit", data, "--out", out)
-        told = fail(Interrupted, *command, "--settings", settings, *SMALL)
+        told = fail(Interrupted, *command, "--settings", settings, *PAPER, *SMALL)
         assert "--resume" in told
         monkeypatch.undo()
 
@@ -186,8 +219,7 @@ class TestFit:
         assert "seed was 0 and is now 1" in fail(ResumeError, *command, "--resume", "--seed", "1", "--quiet")
         succeed(*command, "--resume", "--quiet")
         assert not (out / "checkpoint.safetensors").exists()
-        there, whole = TrainedModel.load(out), TrainedModel.load(trained)
-        assert all(np.array_equal(there.parameters[name], whole.parameters[name]) for name in whole.parameters)
+        assert_same(TrainedModel.load(out), TrainedModel.load(trained))
 
     def test_what_is_not_there(self, tmp_path: Path) -> None:
         out = tmp_path / "run"
@@ -200,19 +232,153 @@ class TestFit:
         assert "epochs" in fail(ArgumentError, "fit", data, "--out", out, "--epochs", "0")
         settings.write_text("hiden = 8\n")
         assert "did you mean 'hidden'" in fail(FileFormatError, "fit", data, "--out", out, "--settings", settings)
-        settings.write_text("early_stopping = 3\n")
-        assert "validation rows" in fail(ArgumentError, "fit", data, "--out", out, "--settings", settings)
-        assert run("fit", data, "--out", out, "--weighting", "some").exit_code == 2
+        assert "validation rows" in fail(ArgumentError, "fit", data, "--out", out, *PAPER, "--early-stopping", "3")
+        assert "'most'" in fail(ArgumentError, "fit", data, "--out", out, "--decision", "most")
+        for wrong in (("--weighting", "some"), ("--preset", "worst"), ("--rule", "none")):
+            assert run("fit", data, "--out", out, *wrong).exit_code == 2
+
+    def test_decisions_need_rows_to_be_found_on(self, data: Path, tmp_path: Path) -> None:
+        asked = ("fit", data, "--out", tmp_path / "run", "--decision", "expected_f1")
+        for without in (PAPER, ("--folds", "0")):
+            assert "set holdout or folds" in fail(ArgumentError, *asked, *without)
+        assert "set one of them" in fail(ArgumentError, *asked, "--folds", "2", "--holdout", "0.2")
+        assert not (tmp_path / "run").exists()
 
     def test_a_folder_that_cannot_be(self, data: Path, settings: Path) -> None:
         told = fail(TrainingError, "fit", data, "--out", data / "run", "--settings", settings)
         assert "cannot be kept" in told
 
 
+class TestFolds:
+    FILES = frozenset({"model.safetensors", "model.json", "README.md", "settings.toml"})
+
+    def test_the_run_folder(self, best: Path) -> None:
+        assert {path.name for path in best.iterdir()} == self.FILES
+        model = TrainedModel.load(best)
+        small = {"hidden": 8, "epochs": 2, "batch_size": 8, "dropout": 0.0, "learning_rate": 0.01}
+        assert model.settings == preset("best", **small, trees=3, folds=2, engine="torch")
+        assert model.forest is not None
+        assert model.thresholds is not None
+        assert model.thresholds.strategy == "expected_f1"
+
+    @pytest.mark.parametrize("title", ["fold 1 of 2", "fold 2 of 2", "all rows"])
+    def test_stopped_in_any_training_it_goes_on_to_the_same_result(
+        self, best: Path, data: Path, settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, title: str
+    ) -> None:
+        out = tmp_path / "stopped"
+        command = ("fit", data, "--out", out)
+        whole = ("--settings", settings, *BEST, *SMALL)
+        stop_training(monkeypatch, title, epoch=1, batch=2)
+        assert "--resume" in fail(Interrupted, *command, *whole)
+        monkeypatch.undo()
+        ran = (out / "settings.toml").read_text()
+
+        assert "unfinished" in fail(ResumeError, *command, *whole, "--seed", "3")
+        for other, told in (
+            (("--seed", "1"), "seed was 0 and is now 1"),
+            (("--holdout", "0.3"), "folds was 2 and is now None"),
+            (("--folds", "3"), "folds was 2 and is now 3"),
+        ):
+            assert told in fail(ResumeError, *command, "--resume", *other, "--quiet")
+        assert (out / "settings.toml").read_text() == ran
+
+        succeed(*command, "--resume", "--quiet")
+        assert {path.name for path in out.iterdir()} == self.FILES
+        assert_same(TrainedModel.load(out), TrainedModel.load(best))
+
+    @pytest.mark.parametrize("way", [("--folds", "2"), ("--holdout", "0.3")])
+    def test_a_finished_run_needs_no_resuming(
+        self, data: Path, settings: Path, tmp_path: Path, way: tuple[str, str]
+    ) -> None:
+        command = ("fit", data, "--out", tmp_path / "run")
+        succeed(*command, "--settings", settings, "--trees", "3", *way, *SMALL)
+        before = (tmp_path / "run" / "model.json").stat().st_mtime_ns
+        assert "finished model already" in succeed(*command, "--resume")
+        assert (tmp_path / "run" / "model.json").stat().st_mtime_ns == before
+        told = fail(ResumeError, *command, "--resume", "--decision", "prior", "--quiet")
+        assert "decision was 'expected_f1' and is now 'prior'" in told
+        write_arff(data, seed=9)
+        assert "rows are not the same" in fail(ResumeError, *command, "--resume", "--quiet")
+
+    def test_what_a_kill_left_beside_the_model_is_taken_away(self, best: Path, data: Path) -> None:
+        TrainedModel.load(best).save(best / "fold-1")
+        assert "choose another folder" in fail(ResumeError, "fit", data, "--out", best, *SMALL)
+        assert "finished model already" in succeed("fit", data, "--out", best, "--resume")
+        assert {path.name for path in best.iterdir()} == self.FILES
+
+    def test_what_is_merely_called_like_a_fold_is_no_training(self, data: Path, tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        (out / "fold-of-mine").mkdir(parents=True)
+        (out / "fold-of-mine" / "model.json").write_text("{}")
+        (out / "fold-1.txt").write_text("notes")
+        (out / "fold-7").write_text("a file")
+        rows = load_training_data(str(data), None, keep_validation=False).rows
+        with run_folder.nobody_else(out):
+            assert not run_folder.is_finished(out, rows, Settings(), resume=False)
+
+    def test_a_training_under_way_keeps_its_folder(self, data: Path, settings: Path, tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        with sole_use(out / "fold-2"):
+            told = fail(TrainingError, "fit", data, "--out", out, "--settings", settings, *BEST, *SMALL)
+        assert "another process is training" in told
+        assert not (out / "settings.toml").exists()
+
+
+class TestChoosingSettings:
+    def choose(self, tmp_path: Path, text: str = "", name: str = "best", **options: Any) -> Settings:
+        file = tmp_path / "given.toml"
+        file.write_text(text)
+        return choose_settings("mine.arff", tmp_path / "run", name, file, False, options)
+
+    def test_options_before_the_file_before_the_preset(self, tmp_path: Path) -> None:
+        chosen = self.choose(tmp_path, "trees = 7\nmembers = 2\n", members=3)
+        assert chosen == preset("best", trees=7, members=3)
+        assert self.choose(tmp_path, "members = 2\n", "paper") == Settings(members=2)
+
+    def test_a_file_may_leave_to_others_how_rows_are_held_out(self, tmp_path: Path) -> None:
+        text = 'decision = "tuned"\n'
+        assert self.choose(tmp_path, text) == preset("best", decision="tuned")
+        assert self.choose(tmp_path, text, "paper", holdout=0.2) == Settings(decision="tuned", holdout=0.2)
+        with pytest.raises(ArgumentError, match="set holdout or folds"):
+            self.choose(tmp_path, text, "paper")
+
+    def test_holdout_and_folds_take_each_others_place(self, tmp_path: Path) -> None:
+        assert self.choose(tmp_path, "holdout = 0.3\n") == preset("best", holdout=0.3)
+        assert self.choose(tmp_path, "holdout = 0.3\n", folds=4) == preset("best", folds=4)
+        assert self.choose(tmp_path, "folds = 4\n", holdout=0.3) == preset("best", holdout=0.3)
+        with pytest.raises(ArgumentError, match="set one of them"):
+            self.choose(tmp_path, "holdout = 0.3\nfolds = 4\n")
+
+    @pytest.mark.parametrize(
+        "ran",
+        [
+            Settings(),
+            Settings(focus="gmu", early_stopping=2),
+            preset("best"),
+            preset("best", holdout=0.2, early_stopping=0),
+            preset("best", decision="fixed", folds=0),
+        ],
+        ids=["paper", "paper changed", "best", "best with holdout", "best without folds"],
+    )
+    @pytest.mark.parametrize("name", ["best", "paper"])
+    def test_what_ran_is_what_its_file_says_under_any_preset(self, tmp_path: Path, ran: Settings, name: str) -> None:
+        write_settings(tmp_path / "run", "mine.arff", ran)
+        text = (tmp_path / "run" / "settings.toml").read_text()
+        assert self.choose(tmp_path, text, name) == ran
+
+    def test_a_resumed_run_has_its_own(self, tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        write_settings(out, "mine.arff", Settings(members=2))
+        assert choose_settings("mine.arff", out, "best", None, True, {}) == Settings(members=2)
+        assert choose_settings("mine.arff", out, "best", None, True, {"trees": 5}) == Settings(members=2, trees=5)
+        assert choose_settings("mine.arff", out, "best", None, False, {}) == preset("best")
+        assert choose_settings("mine.arff", tmp_path / "other", "best", None, True, {}) == preset("best")
+
+
 class TestCatalogue:
     def test_it_is_trained_on_as_in_the_paper(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:
         out = tmp_path / "run"
-        succeed("fit", "tiny", "--out", out, *SMALL)
+        succeed("fit", "tiny", "--out", out, *PAPER, *SMALL)
         model = TrainedModel.load(out)
         assert model.source == "tiny"
         assert (model.settings.epochs, model.settings.layers, model.settings.dropout) == (3, 2, 0.1)
@@ -224,10 +390,15 @@ class TestCatalogue:
         assert len(rows) == 36
         assert rows.split == 24
 
+    def test_the_best_preset_has_settings_of_its_own(
+        self, catalogued: CatalogueEntry, settings: Path, tmp_path: Path
+    ) -> None:
+        assert choose_settings("tiny", tmp_path, "best", None, False, {}) == preset("best")
+        succeed("fit", "tiny", "--out", tmp_path / "run", "--settings", settings, *BEST, *SMALL)
+        assert TrainedModel.load(tmp_path / "run").training_positives[0] == 36
+
     def test_validation_rows_are_kept_for_early_stopping(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:
-        settings = tmp_path / "stop.toml"
-        settings.write_text("early_stopping = 1\n")
-        succeed("fit", "tiny", "--out", tmp_path / "run", "--settings", settings, *SMALL)
+        succeed("fit", "tiny", "--out", tmp_path / "run", *PAPER, "--early-stopping", "1", *SMALL)
         model = TrainedModel.load(tmp_path / "run")
         assert model.training_positives[0] == 24
         assert model.history[0].valid is not None
@@ -242,7 +413,7 @@ class TestCatalogue:
 
     def test_evaluate_knows_the_data(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:
         out = tmp_path / "run"
-        succeed("fit", "tiny", "--out", out, *SMALL)
+        succeed("fit", "tiny", "--out", out, *PAPER, *SMALL)
         told = json.loads(succeed("evaluate", out, "--json"))
         data, model = load_dataset("tiny"), TrainedModel.load(out)
         probs = replace(model, preparation=None).predict_proba(data.test.X)
@@ -256,7 +427,7 @@ class TestCatalogue:
 
     def test_predict(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:
         out = tmp_path / "run"
-        succeed("fit", "tiny", "--out", out, *SMALL)
+        succeed("fit", "tiny", "--out", out, *PAPER, *SMALL)
         succeed("predict", out, "tiny", "--split", "train", "--out", tmp_path / "p.parquet")
         assert len(polars.read_parquet(tmp_path / "p.parquet")) == 24 * 6
 
@@ -267,7 +438,7 @@ class TestEvaluate:
         for group in ("all", "5-19 training rows", "depth 1", "depth 2"):
             assert group in told
         assert "\n 0 training rows" not in told
-        assert "24 rows; percent" in told
+        assert "24 rows, nodes decided by fixed; percent" in told
 
     def test_json_has_fractions(self, trained: Path, data: Path) -> None:
         told = json.loads(succeed("evaluate", trained, data, "--json"))
@@ -275,6 +446,57 @@ class TestEvaluate:
         assert told["nodes"] == 5
         assert sum(group["nodes"] for group in told["by_depth"].values()) == 5
         assert sum(group["nodes"] for group in told["by_training_rows"].values()) == 5
+
+    def scores(self, model: TrainedModel, data: Path, values: Any) -> dict[str, float]:
+        """Means over scored nodes, cell by cell, where a node is decided with a threshold or a decided descendant."""
+        content = rarenode.read_arff(data)
+        probs, hierarchy = model.predict_proba(content.X), model.hierarchy
+        nodes = [name for name, counts in zip(hierarchy.nodes, model.scored, strict=True) if counts]
+        f1, recall, found = [], [], 0
+        for node in nodes:
+            below = [c for c, name in enumerate(hierarchy.nodes) if name == node or node in hierarchy.ancestors(name)]
+            decided = [any(row[c] >= values[c] for c in below) for row in probs]
+            truth = content.Y[:, hierarchy.index[node]].tolist()
+            hits = sum(d and t for d, t in zip(decided, truth, strict=True))
+            f1.append(2 * hits / max(sum(decided) + sum(truth), 1))
+            recall.append(hits / max(sum(truth), 1))
+            found += hits > 0
+        ap = rarenode.summary(content.Y, probs, scored=model.scored).ap
+        return {"f1": sum(f1) / len(nodes), "recall": sum(recall) / len(nodes), "nodes_found": found, "ap": ap}
+
+    @pytest.fixture
+    def unseen(self, tmp_path: Path) -> Path:
+        return write_arff(tmp_path / "unseen.arff", rows=40, seed=5)
+
+    def test_the_models_thresholds_decide(self, best: Path, unseen: Path) -> None:
+        told = json.loads(succeed("evaluate", best, unseen, "--json"))
+        model = TrainedModel.load(best)
+        assert model.thresholds is not None
+        assert told["decision"] == "expected_f1"
+        expected = self.scores(model, unseen, model.thresholds.values)
+        assert {name: told[name] for name in expected} == pytest.approx(expected)
+        assert expected["f1"] != pytest.approx(self.scores(model, unseen, np.full(6, 0.5))["f1"])
+        assert "nodes decided by expected_f1; percent" in succeed("evaluate", best, unseen)
+
+    @pytest.mark.parametrize("threshold", [0.2, 0.5])
+    def test_another_threshold(self, best: Path, unseen: Path, threshold: float) -> None:
+        told = json.loads(succeed("evaluate", best, unseen, "--json", "--decision", f"fixed:{threshold}"))
+        expected = self.scores(TrainedModel.load(best), unseen, np.full(6, threshold))
+        assert {name: told[name] for name in expected} == pytest.approx(expected)
+
+    def test_another_expected_f_is_fitted_to_the_rows_without_labels(self, best: Path, unseen: Path) -> None:
+        model = TrainedModel.load(best)
+        values = ExpectedF(2).fit(model.predict_proba(rarenode.read_arff(unseen).X)).values
+        told = json.loads(succeed("evaluate", best, unseen, "--json", "--decision", "expected_f2"))
+        expected = self.scores(model, unseen, values)
+        assert {name: told[name] for name in expected} == pytest.approx(expected)
+        assert told["decision"] == "expected_f2, fitted to these rows without their labels"
+
+    @pytest.mark.parametrize("decision", ["tuned", "global", "prior", "precision_floor:0.2", "most"])
+    def test_decisions_that_would_need_labels_are_refused(self, trained: Path, data: Path, decision: str) -> None:
+        told = fail(ArgumentError, "evaluate", trained, data, "--decision", decision)
+        assert decision in told
+        assert "expected_f1" in told
 
     def test_a_file_has_no_test_rows_of_its_own(self, trained: Path, data: Path) -> None:
         assert "name the DATA" in fail(ArgumentError, "evaluate", trained)
@@ -315,12 +537,27 @@ class TestPredict:
         read = polars.read_csv if name.endswith("csv") else polars.read_parquet
         table = read(tmp_path / name)
         probs, unsure, model = self.expected(trained, data)
-        assert table.columns == ["row", "node", "probability", "uncertainty"]
+        assert table.columns == ["row", "node", "probability", "decided", "uncertainty"]
         assert table["row"].to_list() == np.repeat(np.arange(24), 6).tolist()
         assert table["node"].cast(polars.String).to_list() == list(model.hierarchy.nodes) * 24
         assert np.allclose(table["probability"].to_numpy().reshape(probs.shape), probs, rtol=1e-6)
+        assert np.array_equal(table["decided"].to_numpy().reshape(probs.shape), (probs >= 0.5).astype(int))
         assert np.allclose(table["uncertainty"].to_numpy().reshape(probs.shape), unsure, rtol=1e-6)
         assert [path.name for path in tmp_path.glob(f"*{name}*")] == [name]
+
+    @pytest.mark.parametrize("name", ["p.parquet", "p.csv"])
+    def test_only_what_is_decided(self, best: Path, data: Path, tmp_path: Path, name: str) -> None:
+        told = succeed("predict", best, data, "--out", tmp_path / name, "--decided-only")
+        probs, _, model = self.expected(best, data)
+        decided = np.argwhere(model.predict(rarenode.read_arff(data).X))
+        read = polars.read_csv if name.endswith("csv") else polars.read_parquet
+        table = read(tmp_path / name)
+        assert f"{len(decided)} lines, decided of 24 rows x 6 nodes" in told
+        assert 0 < len(decided) < 144
+        assert table["row"].to_list() == decided[:, 0].tolist()
+        assert table["node"].cast(polars.String).to_list() == [model.hierarchy.nodes[c] for c in decided[:, 1]]
+        assert np.allclose(table["probability"].to_numpy(), probs[tuple(decided.T)], rtol=1e-6)
+        assert table["decided"].to_list() == [1] * len(decided)
 
     def test_rows_need_no_labels(self, trained: Path, tmp_path: Path) -> None:
         path = tmp_path / "new.arff"
@@ -339,8 +576,10 @@ class TestDemo:
         small = {"hidden": 8, "epochs": 1, "batch_size": 250, "engine": "torch"}
         monkeypatch.setattr(rarenode.cli.demo, "DATA", {"rows": 800, "nodes": 60})
         monkeypatch.setattr(rarenode.cli.demo, "TRAINING", rarenode.cli.demo.TRAINING | small)
+        runs = rarenode.cli.demo.RUNS | {"best": ("best", {"trees": 2})}
+        monkeypatch.setattr(rarenode.cli.demo, "RUNS", runs)
         told = succeed("demo", "--quiet")
-        for words in ("plain", "weights", "GMU", "100+ training rows", "depth 4"):
+        for words in ("plain", "weights", "GMU", "best", "100+ training rows", "depth 4"):
             assert words in told
 
 

@@ -21,7 +21,7 @@ app = typer.Typer(
 Examples:
   rarenode demo                                    see rare nodes appear, in a minute
   rarenode data fetch cellcycle_FUN                a dataset of the paper
-  rarenode fit cellcycle_FUN --out runs/first      train on it as the paper did
+  rarenode fit cellcycle_FUN --out runs/first      train on it
   rarenode evaluate runs/first                     what it finds in the test rows
   rarenode predict runs/first new.arff --out predictions.parquet
   rarenode reproduce imbalance_fun --seeds 1       a table of the paper, measured here

@@ -30,35 +30,50 @@ def evaluate(
         ),
     ] = None,
     split: SplitOption = None,
+    decision: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="Decide otherwise than the model: fixed:0.3, expected_f1, expected_f2. Others need labels, which must "
+            "not be those of the rows that are looked at.",
+            show_default="the model's",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with fractions instead of percent.")] = False,
     root: Root = None,
 ) -> None:
-    """Compare a model's predictions with the labels of rows, at the threshold 0.5.
+    """Compare what a model decides with the labels of rows.
+
+    The model has a threshold for each node, found when it was trained; `rarenode fit --decision` says how. Here it can
+    be decided at one fixed threshold instead, or for the best expected F, which is fitted to the probabilities of the
+    very rows that are looked at, without their labels.
 
     F1, precision and recall are means over nodes, 0 where they are undefined; Bin. AP and AP are over all cells. A node
-    is found if it is predicted in at least one row that carries it.
+    is found if it is decided in at least one row that carries it.
 
     \b
     Examples:
-      rarenode evaluate runs/ten
-      rarenode evaluate runs/ten --split valid --json
+      rarenode evaluate runs/best
+      rarenode evaluate runs/best --decision fixed:0.5
+      rarenode evaluate runs/best --split valid --json
       rarenode evaluate runs/mine test.arff
     """
     # torch takes a second to load, and most commands need none
-    from rarenode.cli.predicting import load_model_and_rows  # noqa: PLC0415
+    from rarenode.cli.predicting import decide, load_model_and_rows  # noqa: PLC0415
     from rarenode.cli.tables import figures_by_nodes, figures_table  # noqa: PLC0415
 
     model, data, rows = load_model_and_rows(run, data, split, root)
-    figures = figures_by_nodes(
-        rows.Y, model.predict_proba(rows.X), model.hierarchy, model.training_positives, model.scored
-    )
+    probs = model.predict_proba(rows.X)
+    decided, how = decide(model, probs, decision)
+    figures = figures_by_nodes(rows.Y, probs, decided, model.hierarchy, model.training_positives, model.scored)
     if as_json:
         by_rarity, by_depth = (
             {group: asdict(summary) for group, summary in part.items()}
             for part in (figures.by_rarity, figures.by_depth)
         )
         groups = {"by_training_rows": by_rarity, "by_depth": by_depth}
-        print(json.dumps(asdict(figures.all) | {"rows": len(rows.Y), "data": data} | groups, indent=2))
+        what = {"rows": len(rows.Y), "data": data, "decision": how}
+        print(json.dumps(asdict(figures.all) | what | groups, indent=2))
     else:
-        print(f"{run} on {data}, {len(rows.Y)} rows; percent")
+        print(f"{run} on {data}, {len(rows.Y)} rows, nodes decided by {how}; percent")
         print_table(figures_table(figures))

@@ -13,6 +13,8 @@ Weighting = Literal["none", "as_published", "as_described"]
 Focus = Literal["none", "focal", "bbma", "gmu", "epistemic_kl", "epistemic_js", "predictive", "aleatoric"]
 Resample = Literal["none", "lpros", "lpros-textbook", "hros-pd", "hros-pd-published"]
 Ensemble = Literal["independent", "dropout"]
+Preset = Literal["best", "paper"]
+Rule = Literal["add_ancestors", "drop_orphans"]
 EngineName = Literal["auto", "fused", "torch"]
 
 
@@ -22,6 +24,50 @@ def fit(
         typer.Argument(metavar="DATA", help="A name from `rarenode data list`, or an ARFF file.", show_default=False),
     ],
     out: Annotated[Path, typer.Option(metavar="RUN", help="The folder that will hold the model.", show_default=False)],
+    preset: Annotated[
+        Preset, typer.Option(help="Where all that is not given comes from; a resumed run has its own.")
+    ] = "best",
+    decision: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="How nodes are decided: expected_f1 (or f2, f0.5), prior, tuned, global, precision_floor:0.2, "
+            "fixed:0.3. All but fixed need --folds or --holdout.",
+            show_default="expected_f1; paper: fixed, which is 0.5",
+        ),
+    ] = None,
+    rule: Annotated[
+        Rule | None,
+        typer.Option(help="What to do with a decided node whose parent is not.", show_default="add_ancestors"),
+    ] = None,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Train once without each of N folds, to decide on rows not trained on, then once on all rows.",
+            show_default="3; paper: 0, none",
+        ),
+    ] = None,
+    holdout: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="Instead, hold out this share of the rows: one training.", show_default="none"),
+    ] = None,
+    trees: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Trees of a forest that is joined with the network; 0 is none.",
+            show_default="500; paper: 0",
+        ),
+    ] = None,
+    early_stopping: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Stop after N epochs without a better AP on rows not trained on; 0 trains to the end.",
+            show_default="5; paper: 0",
+        ),
+    ] = None,
     resample: Annotated[
         Resample | None,
         typer.Option(
@@ -39,7 +85,8 @@ def fit(
     weighting: Annotated[
         Weighting | None,
         typer.Option(
-            help="Weights by rarity: as in the paper's tables, as in its text, or none.", show_default="as_published"
+            help="Weights by rarity: as in the paper's tables, as in its text, or none.",
+            show_default="none; paper: as_published",
         ),
     ] = None,
     w0: Annotated[float | None, typer.Option(metavar="X", help="The least weight.", show_default="0.25")] = None,
@@ -52,7 +99,10 @@ def fit(
     u0: Annotated[float | None, typer.Option(metavar="X", help="The least focus.", show_default="0.25")] = None,
     k: Annotated[float | None, typer.Option(metavar="X", help="The focus's exponent.", show_default="1.0")] = None,
     epochs: Annotated[
-        int | None, typer.Option(metavar="N", help="Times over the rows.", show_default="the paper's, or 100")
+        int | None,
+        typer.Option(
+            metavar="N", help="Times over the rows, at most.", show_default="100; paper: the dataset's, or 100"
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(metavar="S", help="Decides everything random.", show_default="0")] = None,
     engine: Annotated[
@@ -69,29 +119,46 @@ def fit(
     root: Root = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
-    """Train a model and save it in the folder RUN.
+    """Train a model that decides which nodes a row carries, and save it in the folder RUN.
 
-    A dataset of the catalogue is trained on as in the paper: its hyperparameters, its preparation, training and
-    validation rows together. An ARFF file is trained on with the same defaults. RUN/settings.toml says what ran, and
-    can be given to --settings again; it may also set what has no option here, such as hidden or learning_rate.
+    --preset best is the recipe to find rare nodes with. It trains an unweighted network without a third of the rows,
+    until its AP on that third no longer rises, joins it with a forest of 500 trees, and asks both about that third;
+    so for each of three folds. From what they say comes a threshold for each node, the one with the best expected F1.
+    Then it trains once more, on all rows, for the median of the folds' epochs. That takes as long as one training for
+    each fold and one more; --holdout 0.2 takes a single one, which learns from fewer rows.
 
-    Training writes checkpoints into RUN. Stopped by Ctrl-C or otherwise, it goes on with --resume, to the same result.
+    --preset paper is what produced the paper's tables: weighted, trained once and to the end, decided at 0.5. A dataset
+    of the catalogue has the paper's hyperparameters then. With either preset its features are prepared as in the paper,
+    and training and validation rows train; the latter only watch if --early-stopping has no other rows to look at.
+
+    Options go before --settings, and that before the preset. RUN/settings.toml says what ran, and can be given to
+    --settings again; it may also set what has no option here, such as hidden or learning_rate.
+
+    Training writes checkpoints into RUN. Stopped by Ctrl-C or otherwise, in whatever fold, it goes on with --resume,
+    to the same result.
 
     \b
     Examples:
-      rarenode fit cellcycle_FUN --out runs/plain --weighting none
-      rarenode fit cellcycle_FUN --out runs/ten --members 10 --focus gmu
-      rarenode fit cellcycle_FUN --out runs/ten --resume
-      rarenode fit cellcycle_FUN --out runs/cloned --resample lpros
-      rarenode fit my_data.arff --out runs/mine --epochs 30 --settings mine.toml
+      rarenode fit cellcycle_FUN --out runs/best
+      rarenode fit cellcycle_FUN --out runs/best --resume
+      rarenode fit cellcycle_FUN --out runs/recall --decision expected_f2
+      rarenode fit my_data.arff --out runs/quick --holdout 0.2 --trees 100
+      rarenode fit my_data.arff --out runs/mine --settings mine.toml
+      rarenode fit cellcycle_FUN --out runs/paper --preset paper --members 10 --focus gmu
     """
     # torch takes a second to load, and most commands need none
-    from rarenode.cli.run_folder import choose_settings, is_finished, save_model, write_settings  # noqa: PLC0415
+    from rarenode.cli import run_folder  # noqa: PLC0415
     from rarenode.cli.sources import load_training_data  # noqa: PLC0415
-    from rarenode.training import choose_progress, train  # noqa: PLC0415
-    from rarenode.training.checkpoint import sole_use  # noqa: PLC0415
+    from rarenode.training import choose_progress  # noqa: PLC0415
+    from rarenode.training import fit as fit_model  # noqa: PLC0415
 
     options = {
+        "decision": decision,
+        "rule": rule,
+        "folds": folds,
+        "holdout": holdout,
+        "trees": trees,
+        "early_stopping": early_stopping,
         "resample": resample,
         "members": members,
         "ensemble": ensemble,
@@ -104,16 +171,21 @@ def fit(
         "seed": seed,
         "engine": engine,
     }
-    settings = choose_settings(data, out, settings_file, resume, {n: v for n, v in options.items() if v is not None})
-    given = load_training_data(data, root, keep_validation=settings.early_stopping is not None)
-    with sole_use(out):  # a training under way keeps its folder as it is
-        if is_finished(out, given.rows, settings, resume):
+    given = {name: value for name, value in options.items() if value is not None}
+    settings = run_folder.choose_settings(data, out, preset, settings_file, resume, given)
+    only_validation = settings.holdout is None and settings.folds is None
+    source = load_training_data(data, root, keep_validation=settings.early_stopping is not None and only_validation)
+    with run_folder.nobody_else(out):  # a training under way keeps its folder as it is
+        if run_folder.is_finished(out, source.rows, settings, resume):
+            run_folder.tidy(out)
             if not quiet:
                 print(f"{out} holds the finished model already")
             return
-        write_settings(out, data, settings)
-    trained = train(given.rows, settings, valid=given.valid, folder=out, resume=resume, watch=choose_progress(quiet))
-    save_model(out, trained.with_source(given.source, given.preparation, given.feature_names))
+        run_folder.write_settings(out, data, settings)
+    watch = choose_progress(quiet)
+    model = fit_model(source.rows, settings, valid=source.valid, folder=out, resume=resume, watch=watch)
+    run_folder.save_model(out, model.with_source(source.source, source.preparation, source.feature_names))
     if not quiet:
-        last = trained.history[-1]
-        print(f"{out}: {last.epoch} epochs with the {trained.engine} engine, loss {last.loss:.5g}")
+        last = model.history[-1]
+        done = f"{last.epoch} epochs with the {model.engine} engine, loss {last.loss:.5g}"
+        print(f"{out}: {done}; nodes decided by {settings.decision}")

@@ -1,4 +1,4 @@
-"""`rarenode predict`: a model's probabilities and uncertainties for rows, as a table on disk."""
+"""`rarenode predict`: what a model says and decides about rows, as a table on disk."""
 
 from __future__ import annotations
 
@@ -20,19 +20,22 @@ def predict(
         typer.Argument(metavar="DATA", help="An ARFF file, or a name from `rarenode data list`.", show_default=False),
     ],
     out: Annotated[Path, typer.Option(metavar="FILE", help="To write: .parquet or .csv.", show_default=False)],
+    decided_only: Annotated[bool, typer.Option("--decided-only", help="Write only lines that are decided.")] = False,
     uncertainty: Annotated[Uncertainty, typer.Option(help="What the column uncertainty holds.")] = "gmu",
     split: SplitOption = None,
     root: Root = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
-    """Write a table with the columns row, node, probability and uncertainty.
+    """Write a table with the columns row, node, probability, decided and uncertainty.
 
     Rows count from 0 in the order of DATA, whose labels are not looked at. A parent's probability is never below its
-    child's.
+    child's. A node is decided (1, otherwise 0) by the threshold that the model has for it; where a node is decided, so
+    are its ancestors.
 
     \b
     Examples:
       rarenode predict runs/mine new.arff --out predictions.csv
+      rarenode predict runs/mine new.arff --out found.csv --decided-only
       rarenode predict runs/ten cellcycle_FUN --out predictions.parquet --uncertainty epistemic_kl
     """
     # torch takes a second to load, and most commands need none
@@ -41,7 +44,10 @@ def predict(
 
     check_suffix(out)
     model, _, rows = load_model_and_rows(run, data, split, root)
-    nodes = model.hierarchy.nodes
-    lines = write_predictions(out, nodes, model.predict_proba(rows.X), model.uncertainty(rows.X, uncertainty))
+    nodes, probs = model.hierarchy.nodes, model.predict_proba(rows.X)
+    lines = write_predictions(
+        out, nodes, probs, model.decide(probs), model.uncertainty(rows.X, uncertainty), decided_only
+    )
     if not quiet:
-        print(f"{out}: {len(rows.Y)} rows x {len(nodes)} nodes = {lines} lines")
+        cells = f"{len(rows.Y)} rows x {len(nodes)} nodes"
+        print(f"{out}: {f'{lines} lines, decided of {cells}' if decided_only else f'{cells} = {lines} lines'}")

@@ -25,11 +25,19 @@ def check_suffix(path: Path) -> None:
 
 
 def write_predictions(
-    path: Path, nodes: Sequence[str], probs: NDArray[np.float32], uncertainties: NDArray[np.float32]
+    path: Path,
+    nodes: Sequence[str],
+    probs: NDArray[np.float32],
+    decided: NDArray[np.bool_],
+    uncertainties: NDArray[np.float32],
+    decided_only: bool,
 ) -> int:
-    """Write (rows, nodes) arrays with the columns row, node, probability and uncertainty; return the lines written.
+    """Write (rows, nodes) arrays with the columns row, node, probability, decided and uncertainty.
 
-    Rows count from 0, in the order of the data.
+    Rows count from 0, in the order of the data. With ``decided_only`` lines that are not decided are left out.
+
+    Returns:
+        How many lines were written.
     """
     check_suffix(path)
     rows = len(probs)
@@ -38,9 +46,12 @@ def write_predictions(
             "row": np.repeat(np.arange(rows, dtype=np.uint32), len(nodes)),
             "node": polars.Series(nodes, dtype=polars.Enum(nodes)).gather(np.tile(np.arange(len(nodes)), rows)),
             "probability": probs.ravel(),
+            "decided": decided.ravel().astype(np.uint8),
             "uncertainty": uncertainties.ravel(),
         }
     )
+    if decided_only:
+        table = table.filter(decided.ravel())
     try:
         with replacing(path) as (part,):
             if path.suffix.lower() == ".csv":

@@ -41,7 +41,8 @@ def reproduce(
 
     Every training leaves a JSON record in DIR as soon as it is done. Stopped by Ctrl-C or otherwise, the same command
     goes on where it was; what several specs need is trained once. `rarenode table SPEC` and `rarenode figure SPEC` show
-    what came of it, at any time.
+    what came of it, at any time. A spec with decisions also leaves probabilities there, so that other decisions can be
+    judged without training again.
 
     \b
     Examples:

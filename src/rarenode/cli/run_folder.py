@@ -1,36 +1,65 @@
-"""The run folder of `rarenode fit`: the model's files, ``settings.toml``, and a checkpoint until the model is there.
+"""The run folder of `rarenode fit`: the model's files, ``settings.toml``, and checkpoints until the model is there.
 
 ``settings.toml`` is written before training begins. It says what runs, and a stopped training goes on from it, so that
-its options need not be given again. No run ever writes over another: a folder that holds one is refused.
+its options need not be given again. No run ever writes over another: a folder that holds one is refused. With folds,
+their models and checkpoints lie in ``fold-1``, ``fold-2``, ... until the model is saved.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+from pydantic import model_validator
 
 from rarenode.data.catalogue import catalogue
+from rarenode.data.split import HierarchicalSplit
 from rarenode.errors import ArgumentError, ResumeError, TrainingError
 from rarenode.training import Settings, TrainedModel, TrainingRows, remove_checkpoint
 from rarenode.training.atomic import replacing
 from rarenode.training.checkpoint import FILE as CHECKPOINT
+from rarenode.training.checkpoint import sole_use
 from rarenode.training.model_folder import RECORD
+from rarenode.training.presets import preset
+from rarenode.training.unseen import FOLD, remove_folds
 from rarenode.version import __version__
 
 SETTINGS = "settings.toml"
+NOT_SET = {"focus": '"none"', "early_stopping": "0", "folds": "0"}
+"""How TOML says that these are not set. Without it a preset would set them when the file is given again."""
 
 
-def choose_settings(data: str, out: Path, file: Path | None, resume: bool, options: dict[str, Any]) -> Settings:
-    """Options go before the file, and the file before what the run had, or the paper's, or the defaults."""
-    if options.get("focus") == "none":
-        options = options | {"focus": None}
+class FileSettings(Settings):
+    """What a file sets: it may leave it to options or preset how rows are held out for its decision."""
+
+    @model_validator(mode="after")
+    def _rows_to_decide_on(self) -> Self:
+        return self
+
+
+def choose_settings(
+    data: str, out: Path, preset_name: str, file: Path | None, resume: bool, options: dict[str, Any]
+) -> Settings:
+    """Options go before the file, and the file before what the run had, or else the preset."""
+    given = options
     if file is not None:
-        options = Settings.from_toml(file).model_dump(exclude_unset=True) | options
+        given = _over(FileSettings.from_toml(file).model_dump(exclude_unset=True), options)
     if resume and (out / SETTINGS).exists():
-        return Settings(**(Settings.from_toml(out / SETTINGS).to_dict() | options))
-    if data in catalogue():
-        return Settings.from_paper(catalogue()[data].hyperparameters, **options)
-    return Settings(**options)
+        return Settings(**_over(Settings.from_toml(out / SETTINGS).to_dict(), given))
+    if preset_name == "paper" and data in catalogue():
+        return Settings.from_paper(catalogue()[data].hyperparameters, **given)
+    return preset(preset_name, **given)
+
+
+@contextmanager
+def nobody_else(out: Path) -> Iterator[None]:
+    """Keep other trainings out of the run folder: one that is under way there, in whatever fold, is an error."""
+    with ExitStack() as locks:
+        for folder in (out, *_folds(out)):
+            locks.enter_context(sole_use(folder))
+        yield
 
 
 def is_finished(out: Path, rows: TrainingRows, settings: Settings, resume: bool) -> bool:
@@ -39,18 +68,18 @@ def is_finished(out: Path, rows: TrainingRows, settings: Settings, resume: bool)
     Raises:
         ResumeError: the folder holds another training, or this one, and ``resume`` is not set.
     """
-    if (out / CHECKPOINT).exists():
+    if _is_begun(out):
         if not resume:
             raise ResumeError(f"{out} holds an unfinished training; go on with --resume, or choose another folder")
+        _require_same(out, settings)
         return False
     if not (out / RECORD).exists():
         return False
     if not resume:
         raise ResumeError(f"{out} holds a finished model already; choose another folder")
     model = TrainedModel.load(out)
-    then, now = model.settings.decisive, settings.decisive
-    told = [f"{name} was {then[name]!r} and is now {now[name]!r}" for name in then if then[name] != now[name]]
-    if model.fingerprints.get("rows") != rows.fingerprint:
+    told = _differences(model.settings.decisive, settings.decisive)
+    if model.fingerprints.get("rows") != _learnt_from(rows, settings).fingerprint:
         told.append("the training rows are not the same")
     if model.hierarchy != rows.hierarchy:
         told.append("the hierarchy is not the same")
@@ -61,20 +90,70 @@ def is_finished(out: Path, rows: TrainingRows, settings: Settings, resume: bool)
 
 def write_settings(out: Path, data: str, settings: Settings) -> None:
     """Say what is about to run; a checkpoint is of the settings that are there already."""
-    if (out / CHECKPOINT).exists():
+    if _is_begun(out):
         return
+    text = settings.to_toml()
+    for name, said in NOT_SET.items():
+        text = text.replace(f"# {name} is not set\n", f"{name} = {said}\n")
     try:
         out.mkdir(parents=True, exist_ok=True)
         with replacing(out / SETTINGS) as (part,):
-            part.write_text(f"# rarenode {__version__}: fit {data!r}\n\n{settings.to_toml()}", encoding="utf-8")
+            part.write_text(f"# rarenode {__version__}: fit {data!r}\n\n{text}", encoding="utf-8")
     except OSError as error:
         raise ArgumentError(f"the run cannot be kept in {out}: {error}") from None
 
 
 def save_model(out: Path, model: TrainedModel) -> None:
-    """Save the model; then its checkpoint has done its work."""
+    """Save the model; then checkpoint and folds have done their work."""
     try:
         model.save(out)
     except OSError as error:
         raise TrainingError(f"the model could not be saved: {error}") from None
+    tidy(out)
+
+
+def tidy(out: Path) -> None:
+    """Take away what a finished run needs no more. The checkpoint goes first: without it, the model is the end."""
     remove_checkpoint(out)
+    remove_folds(out)
+
+
+def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Both, where what is above goes before; holdout and folds are ways to the same, and take each other's place."""
+    replaced = {"holdout"} if above.get("folds") else {"folds"} if above.get("holdout") is not None else set()
+    return {name: value for name, value in below.items() if name not in replaced} | above
+
+
+def _is_begun(out: Path) -> bool:
+    """Whether there is something to go on from; folds beside a model are only left over."""
+    if (out / CHECKPOINT).exists():
+        return True
+    folds = any((part / name).exists() for part in _folds(out) for name in (CHECKPOINT, RECORD))
+    return folds and not (out / RECORD).exists()
+
+
+def _folds(out: Path) -> list[Path]:
+    """The folders of folds; others may have put things with such names there."""
+    return [part for part in out.glob(f"{FOLD}*") if part.name.removeprefix(FOLD).isdecimal() and part.is_dir()]
+
+
+def _require_same(out: Path, settings: Settings) -> None:
+    """Refuse to go on otherwise. Which engine computed, only a checkpoint knows, and says."""
+    if not (out / SETTINGS).exists():
+        return
+    then, now = Settings.from_toml(out / SETTINGS).decisive, settings.decisive
+    told = _differences(then | {"engine": ""}, now | {"engine": ""})
+    if told:
+        raise ResumeError(f"{out} holds another training, which is not finished: {'; '.join(told)}")
+
+
+def _differences(then: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    return [f"{name} was {then[name]!r} and is now {now[name]!r}" for name in then if then[name] != now[name]]
+
+
+def _learnt_from(rows: TrainingRows, settings: Settings) -> TrainingRows:
+    """The rows that the last training sees."""
+    if settings.holdout is None:
+        return rows
+    kept, _ = HierarchicalSplit(settings.holdout, settings.seed).split(rows.Y, rows.hierarchy)
+    return rows.take(kept)

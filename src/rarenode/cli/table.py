@@ -19,8 +19,8 @@ def table(
 ) -> None:
     """Print what was published for SPEC and what the records in DIR say, as Markdown.
 
-    What has no record yet is counted and left out, so the table can be had at any time while `rarenode reproduce SPEC`
-    goes on.
+    A spec with decisions gets a table for each dataset, of every method under every decision. What has no record yet
+    is counted and left out, so the table can be had at any time while `rarenode reproduce SPEC` goes on.
 
     \b
     Examples:
@@ -30,10 +30,17 @@ def table(
     """
     # torch takes a second to load, and most commands need none
     from rarenode.experiments.comparison import compare, gather  # noqa: PLC0415
+    from rarenode.experiments.decision_comparison import compare_decisions, gather_decided  # noqa: PLC0415
+    from rarenode.experiments.decision_table import decisions_as_json, decisions_as_markdown  # noqa: PLC0415
     from rarenode.experiments.spec import load_spec  # noqa: PLC0415
     from rarenode.experiments.table import as_json, as_markdown  # noqa: PLC0415
 
     experiment = load_spec(spec)
     chosen = names(datasets)
-    comparison = compare(experiment, gather(experiment, results, chosen), chosen, names(methods))
-    print(as_json(comparison) if in_json else as_markdown(comparison), end="\n" if in_json else "")
+    if experiment.decisions:
+        decided = compare_decisions(experiment, gather_decided(experiment, results, chosen), chosen, names(methods))
+        text = decisions_as_json(decided) if in_json else decisions_as_markdown(decided)
+    else:
+        comparison = compare(experiment, gather(experiment, results, chosen), chosen, names(methods))
+        text = as_json(comparison) if in_json else as_markdown(comparison)
+    print(text, end="\n" if in_json else "")

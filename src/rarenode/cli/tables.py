@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,15 +35,26 @@ class Figures:
 def figures_by_nodes(
     Y: NDArray[np.bool_],
     probs: NDArray[Any],
+    decided: NDArray[np.bool_],
     hierarchy: Hierarchy,
     training_positives: NDArray[np.int64],
     scored: NDArray[np.bool_],
 ) -> Figures:
-    """Summaries of the scored nodes at the threshold 0.5."""
+    """Summaries of the scored nodes: AP of the probabilities, all else of what was decided from them."""
+
+    def figures(claims: NDArray[Any]) -> Figures:
+        return Figures(
+            all=summary(Y, claims, scored=scored),
+            by_rarity=summary_by_rarity(Y, claims, training_positives, scored=scored),
+            by_depth=summary_by_depth(Y, claims, hierarchy, scored=scored),
+        )
+
+    # 0 and 1 are probabilities too: a summary of them is that of the decisions.
+    decisions, probabilities = figures(decided), figures(probs)
     return Figures(
-        all=summary(Y, probs, scored=scored),
-        by_rarity=summary_by_rarity(Y, probs, training_positives, scored=scored),
-        by_depth=summary_by_depth(Y, probs, hierarchy, scored=scored),
+        all=replace(decisions.all, ap=probabilities.all.ap),
+        by_rarity={name: replace(s, ap=probabilities.by_rarity[name].ap) for name, s in decisions.by_rarity.items()},
+        by_depth={depth: replace(s, ap=probabilities.by_depth[depth].ap) for depth, s in decisions.by_depth.items()},
     )
 
 
