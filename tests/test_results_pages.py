@@ -6,10 +6,11 @@ from pathlib import Path
 
 from tools.write_results import find_stale, make_pages, write
 
+from rarenode.experiments.decided import write_decided
 from rarenode.experiments.grid import cell
 from rarenode.experiments.record import record_path, write_record
 from rarenode.experiments.spec import load_spec
-from tests.experiments.small_grid import made_up
+from tests.experiments.small_grid import decided, decided_record, made_up
 
 
 def keep(folder: Path, method: str, seed: int = 0) -> Path:
@@ -43,6 +44,20 @@ def test_rows_that_specs_share_are_counted_once(tmp_path: Path) -> None:
     pages = make_pages(tmp_path)
     assert {"imbalance_fun.md", "lpros_weighting.md"} <= pages.keys()
     assert "of 1 rows within 2" in pages["tally.md"]
+
+
+def test_decisions_have_a_page_of_their_own(tmp_path: Path) -> None:
+    records, pages = tmp_path / "results", tmp_path / "docs"
+    training = cell(load_spec("decisions"), "cellcycle_FUN", "None", 0)
+    write_decided(records, training, decided_record(training))
+    write(records, pages)
+    assert {page.name for page in pages.iterdir()} == {"decisions.md", "decisions.svg", "decisions.png"}
+    text = (pages / "decisions.md").read_text(encoding="utf-8")
+    assert "| cellcycle_FUN | None | 1 | 2 → 2 of 4 | 25.00 → 50.00 |" in text
+    assert "(decisions.svg)" in text
+    assert find_stale(records, pages) == []
+    write_decided(records, training, decided_record(training, decided("fixed", 0.1), decided("expected_f1", 0.2)))
+    assert find_stale(records, pages) == ["decisions.md"]
 
 
 def test_without_records_there_are_no_pages(tmp_path: Path) -> None:

@@ -10,7 +10,10 @@ from pathlib import Path
 
 from rarenode.errors import ArgumentError
 from rarenode.experiments.comparison import Comparison, Tally, compare, gather
-from rarenode.experiments.figures.charts import FigureData, figure_of
+from rarenode.experiments.decision_comparison import gather_decided
+from rarenode.experiments.decision_page import decisions_page
+from rarenode.experiments.figures.chart import FigureData
+from rarenode.experiments.figures.charts import figure_of
 from rarenode.experiments.figures.drawing import draw
 from rarenode.experiments.grid import cell
 from rarenode.experiments.spec import Spec, load_spec, spec_names
@@ -55,17 +58,19 @@ def find_stale(records: Path, pages: Path) -> list[str]:
 
 def make_pages(records: Path) -> dict[str, str]:
     """File name -> text."""
-    comparisons = {}
+    comparisons, texts = {}, {}
     for name in spec_names():
         spec = load_spec(name)
-        found = gather(spec, records)
-        if any(found.values()):
-            comparisons[name] = spec, compare(spec, found)
-    texts = {
-        f"{name}.md": _page(name, spec, comparison, drawn=_figure(spec, records) is not None)
-        for name, (spec, comparison) in comparisons.items()
-    }
-    return texts | {"tally.md": _tally(comparisons)} if texts else {}
+        if spec.decisions:
+            decided = gather_decided(spec, records)
+            if any(decided.values()):
+                texts[f"{name}.md"] = _page(name, spec, decisions_page(spec, decided), records)
+        else:
+            found = gather(spec, records)
+            if any(found.values()):
+                comparisons[name] = spec, compare(spec, found)
+                texts[f"{name}.md"] = _page(name, spec, as_markdown(comparisons[name][1]), records)
+    return texts | {"tally.md": _tally(comparisons)} if comparisons else texts
 
 
 def _figure(spec: Spec, records: Path) -> FigureData | None:
@@ -75,11 +80,11 @@ def _figure(spec: Spec, records: Path) -> FigureData | None:
         return None
 
 
-def _page(name: str, spec: Spec, comparison: Comparison, drawn: bool) -> str:
-    drawing = f"\n![{spec.title}]({name}.svg)\n" if drawn else ""
+def _page(name: str, spec: Spec, text: str, records: Path) -> str:
+    drawing = "" if _figure(spec, records) is None else f"\n![{spec.title}]({name}.svg)\n"
     shown = f"`rarenode table {name}` and `rarenode figure {name}`"
     commands = f"\nMeasured by `rarenode reproduce {name}`; shown by {shown}.\n"
-    return HEAD + as_markdown(comparison).rstrip("\n") + "\n" + drawing + commands
+    return HEAD + text.rstrip("\n") + "\n" + drawing + commands
 
 
 def _tally(comparisons: dict[str, tuple[Spec, Comparison]]) -> str:

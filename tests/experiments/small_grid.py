@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, Hyperparameters, find_entry
+from rarenode.experiments.curves import POINTS
+from rarenode.experiments.decided import (
+    BINS,
+    CalibrationName,
+    CalibrationShown,
+    Decided,
+    DecidedRecord,
+    NodesFound,
+    RowsDecided,
+)
 from rarenode.experiments.grid import Cell, Task
 from rarenode.experiments.record import DatasetNodes, PredictedNodes, Record
-from rarenode.experiments.spec import Spec
+from rarenode.experiments.runner import AnyRecord
+from rarenode.experiments.spec import Protocol, Spec
 from rarenode.metrics import Summary
 from rarenode.training import Settings
 
@@ -58,8 +69,12 @@ def small_spec(*methods: dict[str, Any], datasets: Sequence[str] = (STANDING_FOR
     return Spec.model_validate({"title": "small", "datasets": datasets, "seeds": 1, "methods": methods} | changes)
 
 
-def cell_of(dataset: str = "cellcycle_FUN", **changes: Any) -> Cell:
-    return Cell(dataset, Settings.from_paper(find_entry(dataset).hyperparameters, **changes))
+def cell_of(dataset: str = "cellcycle_FUN", protocol: Protocol = "paper", **changes: Any) -> Cell:
+    return Cell(dataset, Settings.from_paper(find_entry(dataset).hyperparameters, **changes), protocol)
+
+
+def held_out_task(*decisions: str, dataset: str = "cellcycle_FUN", **changes: Any) -> Task:
+    return Task(cell_of(dataset, "held_out", **changes), "decided", decisions)
 
 
 def task_of(method: str = "plain", dataset: str = "cellcycle_FUN", **changes: Any) -> Task:
@@ -94,6 +109,54 @@ def made_up(cell: Cell, **changes: Any) -> tuple[Record, DatasetNodes]:
     return Record(**(values | changes)), nodes
 
 
+def decided(strategy: str = "fixed", f1: float = 0.25, **changes: Any) -> Decided:
+    """A way to decide that found half of the nodes; of two bands and of one depth, with half of the F1 in the first."""
+    common = NodesFound(nodes=4, nodes_found=2, f1=f1, precision=0.5, recall=0.125)
+    rare = common.model_copy(update={"nodes_found": 1, "f1": f1 / 2})
+    nobody = NodesFound(nodes=0, nodes_found=0, f1=0, precision=0, recall=0)
+    rows = RowsDecided(**dict(common), nodes_predicted=3, bin_ap=0.1)
+    values: dict[str, Any] = {
+        "strategy": strategy,
+        "rule": "add_ancestors",
+        "calibration": "none",
+        "fitted_on": "held_out",
+        "test": rows,
+        "held_out": rows,
+        "by_rarity": {"0": nobody, "1-4": rare, "5-19": common},
+        "by_depth": {1: common},
+    }
+    return Decided(**(values | changes))
+
+
+def decided_record(cell: Cell, *ways: Decided, **changes: Any) -> DecidedRecord:
+    """What `decide` might have returned for the cell."""
+    bins = len(BINS) - 1
+    shown = CalibrationShown(
+        mean_probability=(0.0005, *[None] * (bins - 2), 0.95),
+        frequency=(0.001, *[None] * (bins - 2), 0.9),
+        cells=(60, *[0] * (bins - 2), 20),
+        ece=0.02,
+        ece_by_rarity={"0": None, "1-4": 0.01, "5-19": 0.03, "20-99": None, "100+": None},
+    )
+    values: dict[str, Any] = {
+        "dataset": cell.dataset,
+        "settings": cell.settings,
+        "protocol": cell.protocol,
+        "engine": "torch",
+        "versions": {"rarenode": "0.1.0"},
+        "machine": "one",
+        "threads": 1,
+        "epochs": 7,
+        "seconds": 12.5,
+        "ap": 0.2,
+        "ap_held_out": 0.3,
+        "reliability": dict.fromkeys(get_args(CalibrationName), shown),
+        "curves": {"0": None, "1-4": (0.5,) * POINTS, "5-19": (0.75,) * POINTS},
+        "decided": ways or (decided(), decided("expected_f1", 0.5)),
+    }
+    return DecidedRecord(**(values | changes))
+
+
 class Listener:
     """Keeps what a grid tells."""
 
@@ -101,7 +164,7 @@ class Listener:
         self.done = -1
         self.missing: list[Task] = []
         self.events: list[tuple[str, Task]] = []
-        self.records: list[Record] = []
+        self.records: list[AnyRecord] = []
         self.is_over = False
 
     def started(self, missing: Sequence[Task], done: int) -> None:
@@ -110,7 +173,7 @@ class Listener:
     def began(self, task: Task) -> None:
         self.events.append(("began", task))
 
-    def finished(self, task: Task, record: Record) -> None:
+    def finished(self, task: Task, record: AnyRecord) -> None:
         self.events.append(("finished", task))
         self.records.append(record)
 

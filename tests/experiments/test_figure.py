@@ -20,7 +20,8 @@ from typer.testing import CliRunner
 from rarenode.cli.figure import figure as figure_command
 from rarenode.errors import ArgumentError, FileFormatError, MissingFileError, RarenodeError
 from rarenode.experiments.comparison import Estimate
-from rarenode.experiments.figures.charts import MOST_CHARTS, MOST_MARKS, Chart, FigureData, Line, figure_of
+from rarenode.experiments.figures.chart import Chart, FigureData, Line
+from rarenode.experiments.figures.charts import MOST_CHARTS, MOST_MARKS, figure_of
 from rarenode.experiments.figures.drawing import draw, plain
 from rarenode.experiments.grid import cell
 from rarenode.experiments.record import DatasetNodes, PredictedNodes, record_path, write_record

@@ -19,7 +19,7 @@ ANOTHER: dict[str, Any] = {
     "ensemble": "dropout", "weighting": "none", "w0": 0.5, "side": "both", "classes": "binary", "focus": "gmu",
     "u0": 0.5, "k": 2.0, "schedule": "linear", "schedule_by": "epoch", "schedule_towards": "w0", "mix": 0.5,
     "reduction": "sum", "learning_rate": 0.5, "weight_decay": 0.5, "batch_size": 5, "epochs": 7, "seed": 1,
-    "early_stopping": 3,
+    "early_stopping": 3, "trees": 5,
 }  # fmt: skip
 """A value that is neither the default nor the paper's, for each setting that makes another training."""
 
@@ -69,6 +69,14 @@ class TestOrder:
         assert [task.cell.settings.members for task in found] == [1, 2]
 
 
+    def test_some_datasets_have_one_seed(self) -> None:
+        spec = small_spec(
+            {"name": "usual"}, {"name": "often", "seeds": 3}, datasets=(A, B), seeds=2, one_seed=[B]
+        )
+        assert told(spec)[4:] == [f"{A}, usual, seed 1", f"{A}, often, seed 1", f"{A}, often, seed 2"]
+        assert told(spec, [B], ["usual"], 2) == [f"{B}, usual, seed 0", f"{B}, usual, seed 1"]
+
+
 class TestRestriction:
     def test_datasets(self) -> None:
         assert told(both(), [B]) == [
@@ -114,6 +122,20 @@ class TestCell:
         ours = small_spec({"name": "mine", "settings": {"w0": 0.5, "focus": "none"}}, datasets=(A,))
         theirs = small_spec({"name": "theirs"}, datasets=(B, A), settings={"w0": 0.5})
         assert cell(ours, A, "mine", 0) == cell(theirs, A, "theirs", 0)
+
+    def test_the_protocol_is_the_methods_or_the_specs(self) -> None:
+        spec = small_spec(
+            {"name": "usual"}, {"name": "own", "protocol": "cross_fit"}, datasets=(A,), protocol="held_out",
+            decisions=["fixed"],
+        )  # fmt: skip
+        assert [cell(spec, A, name, 0).protocol for name in ("usual", "own")] == ["held_out", "cross_fit"]
+        assert {task.decisions for task in tasks(spec)} == {("fixed",)}
+        assert cell(both(), A, "plain", 0).protocol == "paper"
+
+    def test_protocols_differ_in_cost(self) -> None:
+        held_out, paper, cross_fit = (cell_of(protocol=name).cost for name in ("held_out", "paper", "cross_fit"))
+        assert held_out < paper
+        assert cross_fit == pytest.approx(3 * paper)
 
     def test_it_costs_more_with_more_to_do(self) -> None:
         usual = cell_of().cost
@@ -164,6 +186,13 @@ class TestFingerprint:
         cells = [cell_of(), *(cell_of(**{name: value}) for name, value in ANOTHER.items())]
         assert len({cell.fingerprint for cell in cells}) == len(cells)
         assert len({cell.name for cell in cells}) == len(cells)
+
+    def test_the_protocol_matters_unless_it_is_the_papers(self) -> None:
+        content = b'["cellcycle_FUN", {"epochs": 106}, "held_out"]'
+        assert cell_of(protocol="held_out").fingerprint == hashlib.sha256(content).hexdigest()
+        assert cell_of(protocol="held_out").name == "protocol=held_out,seed=0-3733499b8dc7"
+        assert cell_of(protocol="cross_fit").fingerprint != cell_of(protocol="held_out").fingerprint
+        assert cell_of(protocol="paper").fingerprint == cell_of().fingerprint
 
     def test_the_dataset_matters(self) -> None:
         settings = cell_of().settings

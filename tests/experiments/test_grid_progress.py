@@ -10,7 +10,7 @@ from rarenode.errors import TrainingError
 from rarenode.experiments import progress
 from rarenode.experiments.progress import PlainGrid, RichGrid, SilentGrid, choose_grid_watch
 from rarenode.experiments.runner import GridWatch
-from tests.experiments.small_grid import made_up, task_of
+from tests.experiments.small_grid import decided, decided_record, held_out_task, made_up, task_of
 
 SHORT, LONG = task_of(epochs=100), task_of("long", epochs=300)
 HOSTILE = "a\nb\x1b[2J\r[red]c[/red]{task}\x07\u202e"
@@ -57,6 +57,14 @@ class TestPlain:
             f"[1/2] cellcycle_FUN, plain, seed 0: {scores}; 0:02:30 left",
             f"[2/2] cellcycle_FUN, long, seed 0: {scores}; 0:00:00 left",
         ]
+
+    def test_decisions_are_told_by_their_f1(self, clock: Clock) -> None:
+        watch, stream = plain()
+        task = held_out_task("fixed", "expected_f1")
+        watch.started([task], 0)
+        watch.finished(task, decided_record(task.cell, decided("prior"), decided("fixed"), decided("expected_f1", 0.5)))
+        told = "AP 20.00, F1 25.00 by fixed, 50.00 by expected_f1; 12 s"
+        assert stream.getvalue().splitlines()[1] == f"[1/1] cellcycle_FUN, decided, seed 0: {told}; 0:00:00 left"
 
     def test_nothing_is_there_yet(self) -> None:
         watch, stream = plain()

@@ -35,7 +35,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rarenode.data.catalogue, "catalogue", lambda: {TINY.name: TINY})
         yield folder
-    measuring._load.cache_clear()
+    measuring.load_once.cache_clear()
 
 
 def cell(**changes: Any) -> Cell:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -16,19 +17,25 @@ import pytest
 from rarenode.data.catalogue import find_entry
 from rarenode.errors import FileFormatError, Interrupted, RarenodeError, TrainingError
 from rarenode.experiments import runner
+from rarenode.experiments.decided import DecidedRecord, read_decided
 from rarenode.experiments.grid import Cell, Task, tasks
+from rarenode.experiments.held_out import DividedRows
 from rarenode.experiments.record import DatasetNodes, Record, read_nodes, read_record, record_path, write_record
-from rarenode.experiments.runner import reproduce
+from rarenode.experiments.runner import AnyRecord, reproduce
+from rarenode.experiments.scores import Scores, scores_path, write_scores
 from tests.experiments.small_grid import (
     ENDLESS,
     QUICK,
     STANDING_FOR,
     Listener,
+    held_out_task,
     made_up,
     small_spec,
     task_of,
     write_files,
 )
+from tests.experiments.test_deciding import made_up_rows
+from tests.experiments.test_scores import training
 
 FIRST, SECOND, THIRD = task_of("first"), task_of("second", w0=0.5), task_of("third", w0=0.75)
 SOON = 30
@@ -160,7 +167,7 @@ class TestFailures:
 
     def test_a_display_that_cannot_be_written_to_is_no_failed_training(self, trainer: Trainer, tmp_path: Path) -> None:
         class Closed(Listener):
-            def finished(self, task: Task, record: Record) -> None:
+            def finished(self, task: Task, record: AnyRecord) -> None:
                 raise BrokenPipeError
 
         watch = Closed()
@@ -212,6 +219,99 @@ class TestFailures:
         assert watch.tasks("finished") == [FIRST]
 
 
+class Scorer:
+    """In place of `score`, which trains."""
+
+    def __init__(self) -> None:
+        self.trained: list[Cell] = []
+
+    def __call__(self, cell: Cell, rows: DividedRows) -> Scores:
+        self.trained.append(cell)
+        return replace(made_up_rows()[1], training=training(cell))
+
+
+@pytest.fixture
+def scorer(monkeypatch: pytest.MonkeyPatch) -> Scorer:
+    scorer = Scorer()
+    monkeypatch.setattr(runner, "ProcessPoolExecutor", Here)
+    monkeypatch.setattr(runner, "divided_rows", lambda cell, root: made_up_rows()[0])
+    monkeypatch.setattr(runner, "score", scorer)
+    return scorer
+
+
+def strategies(folder: Path, task: Task) -> tuple[str, ...]:
+    record = read_decided(folder, task.cell)
+    assert record is not None
+    return record.strategies
+
+
+class TestDecisions:
+    TASK = held_out_task("fixed", "expected_f1")
+
+    def test_a_training_leaves_scores_and_a_record(self, scorer: Scorer, tmp_path: Path) -> None:
+        watch = run([self.TASK], tmp_path)
+        assert scorer.trained == [self.TASK.cell]
+        assert watch.records == [read_decided(tmp_path, self.TASK.cell)]
+        assert strategies(tmp_path, self.TASK) == ("fixed", "expected_f1")
+        assert scores_path(tmp_path, self.TASK.cell).is_file()
+        assert not (tmp_path / self.TASK.cell.dataset / "nodes.json").exists()
+
+    def test_nothing_when_all_is_there(self, scorer: Scorer, tmp_path: Path) -> None:
+        run([self.TASK], tmp_path)
+        watch = run([self.TASK, held_out_task("fixed")], tmp_path)
+        assert (watch.missing, watch.done) == ([], 1)
+        assert len(scorer.trained) == 1
+
+    def test_another_decision_needs_no_training_and_loses_no_other(self, scorer: Scorer, tmp_path: Path) -> None:
+        run([self.TASK], tmp_path)
+        more = held_out_task("prior", "fixed")
+        watch = run([more], tmp_path)
+        assert watch.tasks("finished") == [more]
+        assert len(scorer.trained) == 1
+        assert strategies(tmp_path, self.TASK) == ("fixed", "expected_f1", "prior")
+
+    def test_scores_without_a_record_are_decided(self, scorer: Scorer, tmp_path: Path) -> None:
+        write_scores(tmp_path, self.TASK.cell, scorer(self.TASK.cell, made_up_rows()[0]))
+        scorer.trained.clear()
+        run([self.TASK], tmp_path)
+        assert scorer.trained == []
+        assert strategies(tmp_path, self.TASK) == ("fixed", "expected_f1")
+
+    def test_a_record_without_scores_that_lacks_a_decision_is_trained_again(
+        self, scorer: Scorer, tmp_path: Path
+    ) -> None:
+        run([self.TASK], tmp_path)
+        scores_path(tmp_path, self.TASK.cell).unlink()
+        assert run([self.TASK], tmp_path).missing == []
+        run([held_out_task("tuned")], tmp_path)
+        assert len(scorer.trained) == 2
+
+    def test_scores_that_are_damaged_fail_by_name(self, scorer: Scorer, tmp_path: Path) -> None:
+        path = scores_path(tmp_path, self.TASK.cell)
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"no tensors")
+        message, watch = fail(TrainingError, [self.TASK], tmp_path)
+        assert str(path) in message
+        assert watch.tasks("failed") == [self.TASK]
+        assert scorer.trained == []
+
+    def test_a_kill_while_deciding_costs_no_training(
+        self, scorer: Scorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(runner, "decide", lambda *_: (_ for _ in ()).throw(MemoryError()))
+            fail(TrainingError, [self.TASK], tmp_path)
+        run([self.TASK], tmp_path)
+        assert len(scorer.trained) == 1
+
+    def test_cells_of_the_paper_and_others_side_by_side(
+        self, trainer: Trainer, scorer: Scorer, tmp_path: Path
+    ) -> None:
+        watch = run([FIRST, self.TASK], tmp_path)
+        assert (trainer.trained, scorer.trained) == ([FIRST.cell], [self.TASK.cell])
+        assert [type(record) for record in watch.records] == [Record, DecidedRecord]
+
+
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
@@ -224,6 +324,13 @@ def quick(method: str, **changes: Any) -> Task:
 
 
 class TestProcesses:
+    def test_a_decided_cell(self, root: Path, tmp_path: Path) -> None:
+        task = held_out_task("fixed", "prior", dataset=STANDING_FOR, **QUICK)
+        watch = run([task], tmp_path, root=root)
+        (record,) = watch.records
+        assert record == read_decided(tmp_path, task.cell)
+        assert run([task], tmp_path, root=root).missing == []
+
     def test_two_side_by_side_one_failing_then_continued(self, root: Path, tmp_path: Path) -> None:
         good = [quick("good", seed=seed) for seed in range(3)]
         bad = quick("bad", learning_rate=1e30, epochs=3)
@@ -232,7 +339,7 @@ class TestProcesses:
             reproduce([good[0], bad, *good[1:]], tmp_path, 2, root, watch)
         assert watch.tasks("failed") == [bad]
         assert {task.cell.settings.seed for task in watch.tasks("finished")} == {0, 1, 2}
-        assert {record.steps_per_epoch for record in watch.records} == {1}
+        assert {record.steps_per_epoch for record in watch.records if isinstance(record, Record)} == {1}
         assert all(read_record(tmp_path, task.cell) is not None for task in good)
         assert len(read_nodes(tmp_path, STANDING_FOR).names) == 500
 

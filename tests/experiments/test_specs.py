@@ -11,10 +11,12 @@ from rarenode.data.catalogue import find_entry
 from rarenode.errors import FileFormatError, MissingFileError
 from rarenode.experiments.grid import cell, tasks
 from rarenode.experiments.spec import Measure, Spec, load_spec, spec_names
+from rarenode.training.presets import preset
 from rarenode.training.settings import Settings
 
 SHIPPED = {
     *("imbalance_fun", "imbalance_go", "focal_fun", "focal_go", "focal_others", "lpros_weighting", "dropout_compute"),
+    *("decisions", "recipes"),
     *("schedules", "sweeps_expr", "ensemble_size", "top_nodes", "weight_sides", "weight_classes", "classic_focal"),
 }
 SCORES = {"f1", "precision", "recall", "bin_ap", "ap"}
@@ -31,6 +33,13 @@ name = "weighted"
 
 [published.spo_FUN]
 plain = { f1 = [0.61, 0.04] }
+"""
+DECIDED = """
+title = "A spec with decisions"
+datasets = ["spo_FUN"]
+protocol = "held_out"
+[[methods]]
+name = "plain"
 """
 WEIGHTED = 'name = "weighted"\n'
 
@@ -67,12 +76,16 @@ class TestShipped:
     def test_every_cell_makes_settings(self, name: str) -> None:
         spec = load_spec(name)
         grid = tasks(spec)
-        assert {task.cell.dataset for task in grid} == set(spec.datasets)
+        assert set(spec.datasets) == {task.cell.dataset for task in grid}
         assert {task.method for task in grid} == {method.name for method in spec.all_methods}
+        presets = {method.name: method.preset for method in spec.all_methods}
         for task in grid:
             hyperparameters = find_entry(task.cell.dataset).hyperparameters
-            assert task.cell.settings.epochs == hyperparameters.epochs
-            assert task.cell.settings.hidden == hyperparameters.hidden
+            if presets[task.method] == "paper":
+                assert task.cell.settings.epochs == hyperparameters.epochs
+                assert task.cell.settings.hidden == hyperparameters.hidden
+            else:
+                assert task.cell.settings.learning_rate == preset(presets[task.method]).learning_rate
 
     @pytest.mark.parametrize("name", sorted(SHIPPED))
     def test_two_methods_are_two_trainings(self, name: str) -> None:
@@ -238,6 +251,23 @@ class TestShipped:
         digest = hashlib.sha256(repr(numbers).encode()).hexdigest()
         assert digest == "7a9651cbc4c12ddea5d4506c6166272fcfb25786ee0ec7e68e62f590601bbedb"
 
+    def test_decisions_are_of_the_papers_methods(self) -> None:
+        spec = load_spec("decisions")
+        assert len(spec.datasets) == 18
+        by_method = {method.name: len(method.datasets or ()) for method in spec.methods}
+        assert by_method.items() >= {"None": 16, "w0=0.25": 16, "GMU ensemble": 9}.items()
+        seeds = [(task.cell.dataset, task.cell.settings.seed) for task in tasks(spec) if task.method == "None"]
+        assert sum(dataset == "cellcycle_FUN" for dataset, _ in seeds) == 3
+        assert sum(dataset in ("cellcycle_GO", "enron") for dataset, _ in seeds) == 2
+        for ours, table, theirs in (
+            ("None", "imbalance_fun", "None"),
+            ("w0=0.25", "imbalance_fun", "w0=0.25"),
+            ("GMU ensemble", "focal_fun", "GMU"),
+        ):
+            one, other = cell(spec, "spo_FUN", ours, 0), cell(load_spec(table), "spo_FUN", theirs, 0)
+            assert one.settings == other.settings
+            assert (one.protocol, other.protocol) == ("held_out", "paper")
+
     def test_reductions_of_the_compute_table(self) -> None:
         reductions = load_spec("dropout_compute").reductions
         assert reductions is not None
@@ -252,6 +282,16 @@ class TestOwn:
         assert spec.published_for("spo_FUN", "plain") == {"f1": (0.61, 0.04)}
         assert spec.published_for("spo_FUN", "weighted") == {}
         assert spec.reductions is None
+
+    def test_decisions_are_named_as_strategies_are(self, tmp_path: Path) -> None:
+        text = 'decisions = ["fixed:0.5", "expected_f1.0", "prior:2", "precision_floor:paper"]' + DECIDED
+        spec = load_spec(str(write(tmp_path, text)))
+        assert spec.decisions == ("fixed", "expected_f1", "prior:2", "precision_floor:paper")
+
+    def test_cross_fitting_may_stop_early(self, tmp_path: Path) -> None:
+        text = 'decisions = ["fixed"]\nsettings = { early_stopping = 3 }' + DECIDED.replace("held_out", "cross_fit")
+        spec = load_spec(str(write(tmp_path, text)))
+        assert cell(spec, "spo_FUN", "plain", 0).settings.early_stopping == 3
 
     def test_a_rebuilt_dataset_has_the_numbers_of_the_original(self, tmp_path: Path) -> None:
         spec = load_spec(str(write(tmp_path, changed("[published.spo_FUN]", "[published.expr_FUN]"))))
@@ -280,6 +320,17 @@ class TestOwn:
             (changed("title =", "titel ="), "title: Field required"),
             (changed('\n\n[[methods]]\nname = "plain"', '\nseeds = 0\n\n[[methods]]\nname = "plain"'), "seeds: Input"),
             ('bold = ["best"]' + GOOD, "bold: 'best' is not one of plain, weighted"),
+            ('protocol = "held_out"' + GOOD, "method 'plain': the protocol 'held_out' holds rows out"),
+            ('protocol = "held-out"' + GOOD, "protocol: Input should be 'paper', 'held_out' or 'cross_fit'"),
+            ('decisions = ["fixed"]' + GOOD, "method 'plain': decisions need rows that it was not trained on"),
+            ('decisions = ["fixed"]' + changed(WEIGHTED, f'{WEIGHTED}protocol = "held_out"\n'), "'plain': decisions"),
+            ('decisions = ["best"]' + DECIDED, "unknown decision 'best'"),
+            ('decisions = ["fixed", "fixed:0.5"]' + DECIDED, "the decision 'fixed' is there twice"),
+            ('decisions = ["fixed"]\nbold = ["plain"]' + DECIDED, "bold is for specs without decisions"),
+            ('decisions = ["fixed"]\nsettings = { early_stopping = 3 }' + DECIDED, "which decisions are fitted on"),
+            ('decisions = ["fixed"]\nsettings = { holdout = 0.2 }' + DECIDED, "holdout is no setting here; protocol"),
+            ('settings = { early_stopping = 3 }' + GOOD, "early_stopping needs validation rows, which are trained on"),
+            ('one_seed = ["seq_FUN"]' + GOOD, "one_seed: 'seq_FUN' is not one of spo_FUN, expr_FUN_rebuilt"),
             ('colour = "red"' + GOOD, "unknown setting 'colour'"),
             ('reductions = { of = "x", against = "plain", measures = ["f1"] }' + GOOD, "reductions: 'x' is not one of"),
             ('reductions = { of = "plain", against = "x", measures = ["f1"] }' + GOOD, "reductions: 'x' is not one of"),

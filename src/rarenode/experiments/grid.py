@@ -10,52 +10,59 @@ from dataclasses import dataclass
 
 from rarenode.data.catalogue import find_entry
 from rarenode.errors import ArgumentError
-from rarenode.experiments.spec import Spec
+from rarenode.experiments.spec import SAID_OTHERWISE, Protocol, Spec
 from rarenode.objective.weights import FORMS
 from rarenode.training.settings import WITHOUT_INFLUENCE, Settings
 
-BESIDE_THE_RESULT = WITHOUT_INFLUENCE | {"engine"}
-"""Settings that do not make another training: engines compute the same."""
+FOLDS = 3
+"""Of the protocol ``cross_fit``."""
+BESIDE_THE_RESULT = WITHOUT_INFLUENCE | SAID_OTHERWISE | {"engine"}
+"""Settings that do not make another training: engines compute the same, and a cell has a protocol of its own."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A dataset and settings: all that a training follows from. Methods of several specs may share one."""
+    """A dataset, settings and a protocol: all that a training follows from. Methods of several specs may share one."""
 
     dataset: str
     settings: Settings
+    protocol: Protocol = "paper"
 
     @property
     def name(self) -> str:
         """What differs from the paper's hyperparameters, readable, and a fingerprint: the name of its record's file.
 
         The fingerprint is of the settings that are not rarenode's defaults, so that a setting added to rarenode later
-        does not change it.
+        does not change it. The protocol is told, and is in the fingerprint, where it is not the paper's.
         """
-        told = ",".join(f"{name}={value}" for name, value in sorted(self._differing().items()))
+        protocol = {} if self.protocol == "paper" else {"protocol": self.protocol}
+        told = ",".join(f"{name}={value}" for name, value in sorted((self._differing() | protocol).items()))
         return f"{told[:120]}-{self.fingerprint[:12]}"
 
     @property
     def fingerprint(self) -> str:
-        """sha256 of dataset and settings."""
+        """sha256 of dataset, settings and protocol."""
         defaults = Settings().to_dict()
         chosen = {name: value for name, value in self.decisive.items() if value != defaults[name]}
-        return hashlib.sha256(json.dumps([self.dataset, chosen], sort_keys=True).encode("ascii")).hexdigest()
+        content = [self.dataset, chosen] if self.protocol == "paper" else [self.dataset, chosen, self.protocol]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode("ascii")).hexdigest()
 
     @property
     def decisive(self) -> dict[str, object]:
         """The settings that make it this training."""
-        return {name: value for name, value in self.settings.to_dict().items() if name not in BESIDE_THE_RESULT}
+        return decisive_of(self.settings)
 
     @property
     def cost(self) -> float:
         """About how long it takes, in no particular unit: parameters updated over all steps."""
         entry, settings = find_entry(self.dataset), self.settings
-        rows = sum(file.rows for file in (entry.file("train"), entry.file("valid")) if file is not None)
+        valid = None if self.protocol == "held_out" else entry.file("valid")
+        rows = sum(file.rows for file in (entry.file("train"), valid) if file is not None)
+        trainings = FOLDS if self.protocol == "cross_fit" else 1  # each fold without its part, then once with all
         clones = 0.0 if settings.resample == "none" else 0.4
         shapes = settings.shape(entry.features, entry.nodes).parameter_shapes.values()
         per_step = sum(map(math.prod, shapes)) + 20_000 * settings.members  # a pass has a price of its own
-        return settings.epochs * rows * (1 + clones) / settings.batch_size * per_step
+        return trainings * settings.epochs * rows * (1 + clones) / settings.batch_size * per_step
 
     def _differing(self) -> dict[str, object]:
         usual = Settings.from_paper(find_entry(self.dataset).hyperparameters).to_dict() | {"seed": None}
@@ -64,10 +71,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Task:
-    """A cell, and what the spec calls it."""
+    """A cell, what the spec calls it, and what it is judged under."""
 
     cell: Cell
     method: str
+    decisions: tuple[str, ...] = ()
+    """None where the protocol is the paper's."""
 
     def __str__(self) -> str:
         return f"{self.cell.dataset}, {self.method}, seed {self.cell.settings.seed}"
@@ -96,21 +105,26 @@ def tasks(
             if name not in known:
                 raise ArgumentError(f"the spec has no {what} {name!r}; it has {'; '.join(known)}")
     return [
-        Task(cell(spec, dataset, method.name, seed), method.name)
+        Task(cell(spec, dataset, method.name, seed), method.name, spec.decisions)
         for seed in range(seeds or max(method.seeds or spec.seeds for method in spec.all_methods))
         for dataset in spec.datasets
         if dataset in (datasets or spec.datasets)
         for method in spec.all_methods
         if method.name in (methods or names) and dataset in (method.datasets or spec.datasets)
-        if seed < (seeds or method.seeds or spec.seeds)
+        if seed < (seeds or spec.seeds_of(method, dataset))
     ]
 
 
 def cell(spec: Spec, dataset: str, method: str, seed: int) -> Cell:
     """The training of one method on one dataset with one seed."""
     (chosen,) = (candidate for candidate in spec.all_methods if candidate.name == method)
-    changes = spec.settings | chosen.settings | {"seed": seed}
-    return Cell(dataset, simplest(Settings.from_paper(find_entry(dataset).hyperparameters, **changes)))
+    settings = simplest(chosen.settings_for(dataset, spec.settings, seed))
+    return Cell(dataset, settings, spec.protocol_of(chosen))
+
+
+def decisive_of(settings: Settings) -> dict[str, object]:
+    """The settings that a training follows from, by their names."""
+    return {name: value for name, value in settings.to_dict().items() if name not in BESIDE_THE_RESULT}
 
 
 def simplest(settings: Settings) -> Settings:

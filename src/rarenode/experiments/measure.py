@@ -29,7 +29,7 @@ def measure(cell: Cell, root: Path | None = None) -> tuple[Record, DatasetNodes]
         cell: what to train.
         root: the folder of the data; None is that of ``RARENODE_DATA``.
     """
-    dataset = _load(cell.dataset, root)
+    dataset = load_once(cell.dataset, root)
     rows = TrainingRows.from_dataset(dataset)
     _forget_peak()
     watch = _Outlook()
@@ -45,7 +45,7 @@ def measure(cell: Cell, root: Path | None = None) -> tuple[Record, DatasetNodes]
         settings=cell.settings,
         engine=model.engine,
         versions=dict(model.versions),
-        machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        machine=machine(),
         threads=numba.get_num_threads(),
         steps_per_epoch=watch.outlook.batches,
         summary=summary(dataset.test.Y, probs, scored=dataset.scored),
@@ -78,9 +78,15 @@ class _Outlook(Silent):
         self.outlook = outlook
 
 
-@lru_cache(maxsize=3)  # a grid comes back to a dataset for every method
-def _load(name: str, root: Path | None) -> Dataset:
+@lru_cache(maxsize=3)
+def load_once(name: str, root: Path | None) -> Dataset:
+    """`load_dataset`, remembered for a while: a grid comes back to a dataset for every method."""
     return load_dataset(name, root)
+
+
+def machine() -> str:
+    """What this runs on."""
+    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
 
 
 def _forget_peak() -> None:

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from rarenode.experiments.grid import Task
 from rarenode.experiments.record import Record
-from rarenode.experiments.runner import GridWatch
+from rarenode.experiments.runner import AnyRecord, GridWatch
 from rarenode.printable import printable
 
 
@@ -32,7 +32,7 @@ class PlainGrid:
     def began(self, task: Task) -> None:
         """See `GridWatch`."""
 
-    def finished(self, task: Task, record: Record) -> None:
+    def finished(self, task: Task, record: AnyRecord) -> None:
         """See `GridWatch`."""
         self.pace.add(task)
         self._print(f"[{self.pace.place}] {told(task, record)}; {self.pace.left} left")
@@ -72,7 +72,7 @@ class RichGrid:
         """See `GridWatch`."""
         self.display.update(self.bar, now=printable(f"{task}"))
 
-    def finished(self, task: Task, record: Record) -> None:
+    def finished(self, task: Task, record: AnyRecord) -> None:
         """See `GridWatch`."""
         self._next(task, told(task, record))
 
@@ -99,7 +99,7 @@ class SilentGrid:
     def began(self, task: Task) -> None:
         """See `GridWatch`."""
 
-    def finished(self, task: Task, record: Record) -> None:
+    def finished(self, task: Task, record: AnyRecord) -> None:
         """See `GridWatch`."""
 
     def failed(self, task: Task, error: BaseException) -> None:
@@ -116,8 +116,12 @@ def choose_grid_watch(quiet: bool) -> GridWatch:
     return RichGrid() if sys.stderr.isatty() else PlainGrid()
 
 
-def told(task: Task, record: Record) -> str:
+def told(task: Task, record: AnyRecord) -> str:
     """What came of a training, in a line."""
+    if not isinstance(record, Record):
+        decided = [each for name in task.decisions if (each := record.find(name)) is not None]
+        f1 = ", ".join(f"{100 * one.test.f1:.2f} by {one.strategy}" for one in decided)
+        return f"{task}: AP {100 * record.ap:.2f}, F1 {f1}; {record.seconds:.0f} s"
     scores = record.summary
     return (
         f"{task}: F1 {100 * scores.f1:.2f}, recall {100 * scores.recall:.2f}, AP {100 * scores.ap:.2f}, "

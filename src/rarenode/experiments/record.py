@@ -1,7 +1,8 @@
 """`Record`: what one training came to, as a JSON file of its own.
 
 Records lie in ``FOLDER/DATASET/``, each under its cell's name, and beside them ``nodes.json`` with what is the same for
-all trainings on the dataset: the nodes' names, how many training rows carry each, and how many test rows.
+all trainings on the dataset: the nodes' names, how many training rows carry each, and how many test rows. Trainings
+that hold rows out have records of another kind, in a folder of their own: see `rarenode.experiments.decided`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rarenode.errors import FileFormatError
-from rarenode.experiments.grid import BESIDE_THE_RESULT, Cell
+from rarenode.experiments.grid import Cell, decisive_of
 from rarenode.metrics import Summary
 from rarenode.training.atomic import replacing
 from rarenode.training.settings import Settings, explain
@@ -21,6 +22,7 @@ from rarenode.training.settings import Settings, explain
 Count = Annotated[int, Field(ge=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 NODES = "nodes.json"
+DECISIONS = "decisions"
 FORBID = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
@@ -98,7 +100,8 @@ class Record(BaseModel):
 
 def record_path(folder: Path, cell: Cell) -> Path:
     """Where a cell's record is, or will be."""
-    return folder / cell.dataset / f"{cell.name}.json"
+    place = folder / cell.dataset
+    return (place if cell.protocol == "paper" else place / DECISIONS) / f"{cell.name}.json"
 
 
 def write_record(folder: Path, cell: Cell, record: Record, nodes: DatasetNodes) -> None:
@@ -111,9 +114,9 @@ def write_record(folder: Path, cell: Cell, record: Record, nodes: DatasetNodes) 
             raise FileFormatError(shared, None, "it is of other data than were trained on; keep their results apart")
     else:
         own = path.with_name(f".{cell.fingerprint}.nodes")  # processes side by side may all find themselves the first
-        _write(own, nodes)
+        write_lines(own, nodes)
         own.replace(shared)
-    _write(path, record)
+    write_lines(path, record)
 
 
 def read_record(folder: Path, cell: Cell) -> Record | None:
@@ -133,8 +136,7 @@ def read_record(folder: Path, cell: Cell) -> Record | None:
         record = Record.model_validate_json(content, strict=False)
     except ValidationError as error:
         raise FileFormatError(path, None, f"this is no record: {explain(error, Record)}") from None
-    then = {name: value for name, value in record.settings.to_dict().items() if name not in BESIDE_THE_RESULT}
-    if record.dataset != cell.dataset or then != cell.decisive:
+    if record.dataset != cell.dataset or decisive_of(record.settings) != cell.decisive:
         raise FileFormatError(path, None, "this is the record of another training; remove it, and it will be made anew")
     return record
 
@@ -150,9 +152,15 @@ def read_nodes(folder: Path, dataset: str) -> DatasetNodes:
         raise FileFormatError(path, None, explain(error, DatasetNodes)) from None
 
 
-def _write(path: Path, content: BaseModel) -> None:
-    """A line for each field: readable, and short where a field is a long list."""
+def write_lines(path: Path, content: BaseModel) -> None:
+    """A line for each field, and for each record in a list of them: readable, and short where a list is of numbers."""
     values: dict[str, Any] = content.model_dump(mode="json")
-    lines = (f"{json.dumps(name)}: {json.dumps(value, separators=(',', ':'))}" for name, value in values.items())
+    lines = (f"{json.dumps(name)}: {_line(value)}" for name, value in values.items())
     with replacing(path) as (part,):
         part.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def _line(value: Any) -> str:
+    if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+        return "[\n" + ",\n".join(map(_line, value)) + "\n]"
+    return json.dumps(value, separators=(",", ":"))

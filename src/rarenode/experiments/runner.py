@@ -1,5 +1,8 @@
 """`reproduce`: train what is missing of a grid, and keep each result as it comes.
 
+A cell whose protocol is the paper's is trained and scored. Any other is trained, which leaves its scores behind, and
+then decided; where scores are there, and decisions are wanted that its record has not, it is decided without training.
+
 Trainings run in processes of their own, ``jobs`` side by side, which share the cores between them. A training's record
 is written by its process before anyone is told, so whatever is killed, and whenever, costs only what was under way.
 No process outlives the one that started it.
@@ -21,9 +24,15 @@ import numba
 import torch
 
 from rarenode.errors import Interrupted, RarenodeError, TrainingError
+from rarenode.experiments.decided import DecidedRecord, read_decided, write_decided
+from rarenode.experiments.deciding import decide
 from rarenode.experiments.grid import Task
+from rarenode.experiments.held_out import divided_rows, score
 from rarenode.experiments.measure import measure
 from rarenode.experiments.record import NODES, Record, read_nodes, read_record, write_record
+from rarenode.experiments.scores import read_scores, write_scores
+
+AnyRecord = Record | DecidedRecord
 
 
 class GridWatch(Protocol):
@@ -35,7 +44,7 @@ class GridWatch(Protocol):
     def began(self, task: Task) -> None:
         """A training is next."""
 
-    def finished(self, task: Task, record: Record) -> None:
+    def finished(self, task: Task, record: AnyRecord) -> None:
         """A training is done, and its record is kept."""
 
     def failed(self, task: Task, error: BaseException) -> None:
@@ -46,7 +55,7 @@ class GridWatch(Protocol):
 
 
 def reproduce(tasks: Sequence[Task], folder: Path, jobs: int, root: Path | None, watch: GridWatch) -> None:
-    """Train the tasks that have no record in the folder.
+    """Train the tasks that have no record in the folder, and decide what their records lack.
 
     Args:
         tasks: what is wanted.
@@ -63,14 +72,14 @@ def reproduce(tasks: Sequence[Task], folder: Path, jobs: int, root: Path | None,
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TrainingError(f"records cannot be kept in {folder}: {error}") from None
-    missing = {task.cell.fingerprint: task for task in tasks if read_record(folder, task.cell) is None}
-    for dataset in {task.cell.dataset for task in missing.values()}:
+    missing = {task.cell.fingerprint: task for task in tasks if not _is_done(task, folder)}
+    for dataset in {task.cell.dataset for task in missing.values() if task.cell.protocol == "paper"}:
         if (folder / dataset / NODES).exists():
             read_nodes(folder, dataset)  # better found damaged now than after a training
     waiting = list(missing.values())[::-1]
     watch.started(list(missing.values()), len({task.cell.fingerprint for task in tasks}) - len(missing))
     failures: dict[str, list[Task]] = {}
-    running: dict[Future[Record], Task] = {}
+    running: dict[Future[AnyRecord], Task] = {}
     jobs = max(1, min(jobs, len(waiting)))
     not_ours = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(
@@ -81,7 +90,7 @@ def reproduce(tasks: Sequence[Task], folder: Path, jobs: int, root: Path | None,
             while waiting and len(running) < jobs:
                 task = waiting.pop()
                 watch.began(task)
-                running[pool.submit(_train_and_keep, task, folder, root)] = task
+                running[pool.submit(_make_and_keep, task, folder, root)] = task
             done = wait(running, return_when=FIRST_COMPLETED).done
             for future in sorted(done, key=lambda future: future.exception() is not None):
                 task = running[future]
@@ -114,9 +123,35 @@ def reproduce(tasks: Sequence[Task], folder: Path, jobs: int, root: Path | None,
         raise TrainingError(f"{sum(map(len, failures.values()))} of {len(missing)} trainings failed. {told}")
 
 
+def _is_done(task: Task, folder: Path) -> bool:
+    if task.cell.protocol == "paper":
+        return read_record(folder, task.cell) is not None
+    record = read_decided(folder, task.cell)
+    return record is not None and not record.lacks(task.decisions)
+
+
+def _make_and_keep(task: Task, folder: Path, root: Path | None) -> AnyRecord:
+    make = _train_and_keep if task.cell.protocol == "paper" else _decide_and_keep
+    return make(task, folder, root)
+
+
 def _train_and_keep(task: Task, folder: Path, root: Path | None) -> Record:
     record, nodes = measure(task.cell, root)
     write_record(folder, task.cell, record, nodes)
+    return record
+
+
+def _decide_and_keep(task: Task, folder: Path, root: Path | None) -> DecidedRecord:
+    """Train only where there are no scores; a record keeps the decisions that others have asked for."""
+    rows = divided_rows(task.cell, root)
+    scores = read_scores(folder, task.cell, rows.held_out.Y.shape, rows.dataset.test.Y.shape)
+    if scores is None:
+        scores = score(task.cell, rows)
+        write_scores(folder, task.cell, scores)
+    before = read_decided(folder, task.cell)
+    decisions = dict.fromkeys((*(() if before is None else before.strategies), *task.decisions))
+    record = decide(rows, scores, tuple(decisions))
+    write_decided(folder, task.cell, record)
     return record
 
 

@@ -105,17 +105,22 @@ def _summary(comparison: Comparison) -> str:
 def _table(rows: Iterable[Row], measures: tuple[Measure, ...]) -> Iterator[str]:
     with_pace = "steps_per_second" not in measures
     pace = ["steps/s"] if with_pace else []
-    yield _line(["Dataset", "Method", "Seeds", *(HEADINGS[measure] for measure in measures), "Nodes found", *pace])
-    yield _line([":--", ":--", *["--:"] * (len(measures) + 2 + len(pace))])
+    yield line(["Dataset", "Method", "Seeds", *(HEADINGS[measure] for measure in measures), "Nodes found", *pace])
+    yield line([":--", ":--", *["--:"] * (len(measures) + 2 + len(pace))])
     for row in rows:
         dataset = f"{escape(row.dataset)} {REBUILT_SIGN}" if row.rebuilt else escape(row.dataset)
         cells = [_cell(measure, row.figures[measure]) for measure in measures]
         found = NOTHING if row.nodes_found is None else f"{row.nodes_found:.1f}".removesuffix(".0")
         steps = NOTHING if row.steps_per_second is None else f"{row.steps_per_second:,.0f}"
-        yield _line([dataset, escape(row.method), str(row.seeds), *cells, found, *([steps] if with_pace else [])])
+        yield line([dataset, escape(row.method), str(row.seeds), *cells, found, *([steps] if with_pace else [])])
 
 
-def _line(cells: Iterable[str]) -> str:
+def line(cells: Iterable[str]) -> str:
+    """A line of a Markdown table.
+
+    >>> line(["a", "b"])
+    '| a | b |'
+    """
     return f"| {' | '.join(cells)} |"
 
 
@@ -180,11 +185,11 @@ def _legend(rows: Iterable[Row], measures: tuple[Measure, ...]) -> str:
 def _reductions(comparison: Comparison) -> Iterator[str]:
     first = comparison.reductions[0]
     yield f"{escape(first.of)} instead of {escape(first.against)}, change in percent, mean ± deviation over datasets:\n"
-    yield _line(["Measure", "Published", "Datasets", "Ours", "Datasets"])
-    yield _line([":--", *["--:"] * 4])
+    yield line(["Measure", "Published", "Datasets", "Ours", "Datasets"])
+    yield line([":--", *["--:"] * 4])
     for change in comparison.reductions:
         numbers = _change(change.published), change.published_datasets, _change(change.ours), change.datasets
-        yield _line([HEADINGS[change.measure], *map(str, numbers)])
+        yield line([HEADINGS[change.measure], *map(str, numbers)])
 
 
 def _change(change: Estimate | None) -> str:

@@ -12,7 +12,8 @@ What was published is averaged by the same rule, and only where it is known for 
 All that a chart compares is averaged over the same datasets. A line that went over three datasets at one value and over
 eight at the next would show the datasets, not the setting.
 
-A spec without panels gets one chart for each dataset: F1 of every method, published and ours.
+A spec without panels gets one chart for each dataset: F1 of every method, published and ours. A spec with decisions has
+charts of its own: see `decision_charts`.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Literal
 
 from rarenode.errors import ArgumentError, FileFormatError
 from rarenode.experiments.comparison import Estimate, Records, compare, estimate, gather
 from rarenode.experiments.comparison import measures as measures_of
+from rarenode.experiments.figures.chart import Chart, FigureData, Line
+from rarenode.experiments.figures.decision_charts import decision_charts
 from rarenode.experiments.grid import Cell
 from rarenode.experiments.record import NODES, DatasetNodes, Record, read_nodes, record_path
 from rarenode.experiments.spec import Measure, Panel, Spec
@@ -59,45 +61,6 @@ QUANTITIES: Mapping[Measure, Quantity] = {
 }
 
 
-@dataclass(frozen=True)
-class Line:
-    """A point, or none, for each position of a chart."""
-
-    label: str
-    ours: tuple[Estimate | None, ...]
-    published: tuple[Estimate | None, ...]
-
-
-@dataclass(frozen=True)
-class Chart:
-    """One drawing of a figure. Without lines, ``note`` says why."""
-
-    kind: Literal["sweep", "nodes", "methods"]
-    title: str
-    note: str
-    """Which datasets it shows, and what it leaves out."""
-    axis: str
-    """What the positions are."""
-    scale: str
-    """What the values are, with the unit."""
-    positions: tuple[float, ...]
-    names: tuple[str, ...] | None
-    """Of the positions; None if they are numbers themselves."""
-    lines: tuple[Line, ...]
-
-
-@dataclass(frozen=True)
-class FigureData:
-    """All that a figure shows."""
-
-    title: str
-    charts: tuple[Chart, ...]
-    trainings: int
-    """That the spec asks for, on the chosen datasets."""
-    missing: int
-    """Those of them that have no record."""
-
-
 def figure_of(spec: Spec, folder: Path, datasets: Sequence[str] | None = None) -> FigureData:
     """Find the numbers of a figure.
 
@@ -110,6 +73,8 @@ def figure_of(spec: Spec, folder: Path, datasets: Sequence[str] | None = None) -
         ArgumentError: the spec has no such dataset, there are no records, too few for any chart, or too much to draw.
         FileFormatError: a record, or a dataset's ``nodes.json``, is not what it should be.
     """
+    if spec.decisions:
+        return decision_charts(spec, folder, datasets)
     found = {place: records for place, records in gather(spec, folder, datasets).items() if records}
     if not found:
         raise ArgumentError(f"{folder} has no record of this spec yet; `rarenode reproduce` makes them")

@@ -28,7 +28,7 @@ from matplotlib.patches import Patch
 
 from rarenode.errors import ArgumentError
 from rarenode.experiments.comparison import Estimate
-from rarenode.experiments.figures.charts import Chart, FigureData
+from rarenode.experiments.figures.chart import Chart, FigureData
 from rarenode.printable import printable
 from rarenode.training.atomic import replacing
 
@@ -62,6 +62,10 @@ STYLE: dict[str, Any] = {
     "lines.linewidth": 1.4,
     "lines.markersize": 4.5,
 }
+UNMARKED, LOGARITHMIC = frozenset({"curves"}), frozenset({"reliability"})
+"""Kinds of charts whose lines have too many points for marks, and whose axes are logarithmic."""
+DECADES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+"""The ticks of logarithmic axes, which begin at the first; a share of 0 is below them."""
 DPI = 150
 DEVIATION = "± one deviation"
 LONGEST_NAME, LONGEST_TITLE, LONGEST_NOTE = 32, 90, 500
@@ -133,6 +137,8 @@ def _drawn(figure: FigureData) -> Figure:
             axes.set_axis_off()
         elif chart.kind == "methods":
             _draw_rows(axes, chart, named=index % columns == 0 or not shared)
+        elif chart.kind in UNMARKED | LOGARITHMIC:
+            _draw_curves(axes, chart, labels)
         else:
             _draw_lines(axes, chart, labels)
     if handles:
@@ -143,12 +149,14 @@ def _drawn(figure: FigureData) -> Figure:
 
 def _across(chart: Chart) -> float:
     """The width of a chart in inches, without names and numbers beside it."""
-    return {"methods": 2.9, "sweep": 3.8, "nodes": max(3.8, 0.27 * len(chart.positions))}[chart.kind]
+    nodes = max(3.8, 0.27 * len(chart.positions))
+    return {"methods": 2.9, "sweep": 3.8, "nodes": nodes, "curves": 2.8, "reliability": 2.8}[chart.kind]
 
 
 def _upright(chart: Chart) -> float:
     """The height of a chart in inches, with what is above and below it."""
-    return {"methods": 1.2 + 0.27 * max(3, len(chart.positions)), "sweep": 3.4, "nodes": 4.2}[chart.kind]
+    methods = 1.2 + 0.27 * max(3, len(chart.positions))
+    return {"methods": methods, "sweep": 3.4, "nodes": 4.2, "curves": 3.0, "reliability": 3.0}[chart.kind]
 
 
 def _head(chart: Chart, across: float, index: int | None) -> tuple[str, list[str]]:
@@ -201,6 +209,30 @@ def _draw_lines(axes: Axes, chart: Chart, labels: Sequence[str]) -> None:
         axes.tick_params(axis="x", length=0)
     elif _far_apart(chart.positions):
         axes.set_xticks(chart.positions, [f"{position:g}" for position in chart.positions])
+
+
+def _draw_curves(axes: Axes, chart: Chart, labels: Sequence[str]) -> None:
+    """Lines that begin and end where they like: precision over recall, or shares over probabilities."""
+    logarithmic = chart.kind in LOGARITHMIC
+    for line in chart.lines:
+        colour, marker, dash = _look(labels.index(line.label))
+        x = chart.positions if line.positions is None else line.positions
+        y = [math.nan if point is None else point.mean for point in line.ours]
+        axes.plot(x, y, color=colour, linestyle=dash, marker=marker if logarithmic else None, markersize=3)
+    if logarithmic:
+        axes.loglog([DECADES[0], 1], [DECADES[0], 1], color=GREY, linewidth=0.8, zorder=1)  # as good as can be
+        axes.minorticks_off()
+        labels_of_ticks = [f"{decade:g}" for decade in DECADES]
+        axes.set_xticks(DECADES, labels_of_ticks)
+        axes.set_yticks(DECADES, labels_of_ticks)
+        axes.set_xlim(DECADES[0], 1)
+        axes.set_ylim(DECADES[0], 1)
+    else:
+        axes.set_xlim(0, 100)
+        axes.set_ylim(0, None)
+    axes.set_xlabel(plain(chart.axis))
+    axes.set_ylabel(chart.scale)
+    axes.grid(visible=True)
 
 
 def _draw_rows(axes: Axes, chart: Chart, named: bool) -> None:
@@ -257,9 +289,11 @@ def _labels(charts: Sequence[Chart]) -> list[str]:
 def _legend(charts: Sequence[Chart]) -> list[Artist]:
     """Every label once, and what open marks and deviations look like, where there are any."""
     handles: list[Artist] = []
+    unmarked = {line.label for chart in charts if chart.kind in UNMARKED for line in chart.lines}
     for index, label in enumerate(_labels(charts)):
         colour, marker, dash = _look(index)
-        handles.append(Line2D([], [], color=colour, marker=marker, linestyle=dash, label=_legend_label(label)))
+        shape = "" if label in unmarked else marker
+        handles.append(Line2D([], [], color=colour, marker=shape, linestyle=dash, label=_legend_label(label)))
     swept = [line for chart in charts if chart.kind == "sweep" for line in chart.lines]
     methods = [line for chart in charts if chart.kind == "methods" for line in chart.lines]
     if any(point for line in swept + methods for point in line.published):
