@@ -559,6 +559,13 @@ class TestPredict:
         assert np.allclose(table["probability"].to_numpy(), probs[tuple(decided.T)], rtol=1e-6)
         assert table["decided"].to_list() == [1] * len(decided)
 
+    def test_thresholds_of_the_rows_themselves(self, best: Path, data: Path, tmp_path: Path) -> None:
+        succeed("predict", best, data, "--out", tmp_path / "p.csv", "--decision", "expected_f2")
+        together = TrainedModel.load(best).predict_together(rarenode.read_arff(data).X, "expected_f2")
+        assert polars.read_csv(tmp_path / "p.csv")["decided"].to_list() == together.ravel().astype(int).tolist()
+        told = fail(ArgumentError, "predict", best, data, "--out", tmp_path / "q.csv", "--decision", "tuned")
+        assert "tuned is found on rows with labels" in told
+
     def test_rows_need_no_labels(self, trained: Path, tmp_path: Path) -> None:
         path = tmp_path / "new.arff"
         attributes = "".join(f"@ATTRIBUTE {name} numeric\n" for name in "abc")

@@ -223,6 +223,15 @@ class TestDecisions:
         assert np.array_equal(ours.predict_proba(X), theirs.predict_proba(X))
         assert (ours.predict(DATA.test.X) != theirs.predict(DATA.test.X)).any()
 
+    def test_rows_can_be_decided_together(self) -> None:
+        fitted = best(epochs=2).fit(X, Y)
+        together = fitted.predict_together(DATA.test.X, "expected_f2")
+        assert np.array_equal(together, fitted.model_.predict_together(DATA.test.X, "expected_f2"))
+        assert together.dtype == np.int64
+        assert TREE.is_closed(together)
+        with pytest.raises(ArgumentError, match="tuned is found on rows with labels"):
+            fitted.predict_together(X, "tuned")
+
     def test_one_training_on_all_rows(self) -> None:
         plain = best(folds=0, early_stopping=0, decision="fixed", weighting="as_published").fit(X, Y)
         assert np.array_equal(plain.predict_proba(X), classifier(trees=5).fit(X, Y).predict_proba(X))
@@ -260,6 +269,8 @@ class TestOneClass:
 
     def test_the_likeliest_class_needs_no_threshold(self) -> None:
         fitted = best(hierarchy=None, epochs=10).fit(X, self.LABELS)
+        with pytest.raises(ArgumentError, match="one class"):
+            fitted.predict_together(X)
         assert np.array_equal(fitted.predict(X), fitted.classes_[fitted.predict_proba(X).argmax(axis=1)])
         assert fitted.score(X, self.LABELS) > 0.8
 

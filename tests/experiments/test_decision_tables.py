@@ -197,8 +197,18 @@ class TestPage:
         ) in text
         assert cells(text, "cellcycle_FUN")[0] == [
             "cellcycle_FUN", "plain", "2", "2 → 2 of 4", "11.00 → 22.00", "50.00 → 50.00", "12.50 → 12.50", "7.46",
-            "1.47 → 2.95", "7.18 → 7.18",
+            "1.47 → 2.95", "7.18 → 7.18", "-", "-",
         ]  # fmt: skip
+        assert "Decided together" not in text
+
+    def test_decided_together(self, folder: Path) -> None:
+        together = decided("expected_f1", 0.30, fitted_on="test_without_labels")
+        keep(folder, FUN, "plain", 0, decided("fixed", 0.10), decided("expected_f1", 0.05), together)
+        keep(folder, FUN, "plain", 1, decided("fixed", 0.10), decided("expected_f1", 0.05), together)
+        text = decisions_page(spec_of(), gather_decided(spec_of(), folder))
+        assert "- plain: F1 at least 1.3 times the best published on 1 of 2" in text
+        assert "  - Decided together: F1 at least 1.3 times the best published on 1 of 1" in text
+        assert cells(text, "cellcycle_FUN")[0][-2:] == ["30.00", "4.02"]
 
     def test_nodes_found_are_held_against_none_at_one_half(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("rarenode.experiments.decision_page.PLAIN", "plain")

@@ -17,7 +17,7 @@ from safetensors.numpy import load_file, save_file
 
 from rarenode import constrain, uncertainty
 from rarenode.data.preparation import Preparation
-from rarenode.decision import Thresholds
+from rarenode.decision import ExpectedF, Fixed, Thresholds
 from rarenode.engines import Adam, Objective, make_engine
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.hierarchy import Hierarchy
@@ -121,6 +121,22 @@ def test_decisions_are_those_of_the_thresholds(draw: st.DataObject) -> None:
     assert model.hierarchy.is_closed(dropping.predict(X))
     assert not (dropping.predict(X) & ~passed).any()
     assert np.array_equal(model.predict(X), probs >= 0.5)
+
+
+def test_deciding_together_finds_thresholds_on_the_rows_themselves(decided: TrainedModel) -> None:
+    probs = decided.predict_proba(X)
+    strategies = {"expected_f1": ExpectedF(), "expected_f2": ExpectedF(2.0), "fixed:0.3": Fixed(0.3)}
+    for decision, strategy in strategies.items():
+        expected = strategy.fit(probs, rule="add_ancestors").decide(probs, decided.hierarchy)
+        np.testing.assert_array_equal(decided.predict_together(X, decision), expected)
+    assert (decided.predict_together(X) != decided.predict(X)).any()
+    assert (decided.predict_together(X[:1]) != decided.predict_together(X)[:1]).any()  # the rows beside it matter
+
+
+@pytest.mark.parametrize("decision", ["prior", "tuned", "global", "precision_floor:0.2", "what"])
+def test_deciding_together_without_labels_has_its_limits(decided: TrainedModel, decision: str) -> None:
+    with pytest.raises(ArgumentError, match=decision):
+        decided.predict_together(X, decision)
 
 
 def test_thresholds_of_other_nodes(model: TrainedModel) -> None:

@@ -18,6 +18,17 @@ SplitOption = Annotated[
     SplitName | None, typer.Option("--split", help="Which rows of a dataset of the catalogue.", show_default="test")
 ]
 
+DecisionHere = Annotated[
+    str | None,
+    typer.Option(
+        "--decision",
+        metavar="HOW",
+        help="Decide otherwise than the model: fixed:0.3, expected_f1, expected_f2. Others need labels, which must "
+        "not be those of the rows that are looked at.",
+        show_default="the model's",
+    ),
+]
+
 
 def evaluate(
     run: Run,
@@ -30,15 +41,7 @@ def evaluate(
         ),
     ] = None,
     split: SplitOption = None,
-    decision: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOW",
-            help="Decide otherwise than the model: fixed:0.3, expected_f1, expected_f2. Others need labels, which must "
-            "not be those of the rows that are looked at.",
-            show_default="the model's",
-        ),
-    ] = None,
+    decision: DecisionHere = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with fractions instead of percent.")] = False,
     root: Root = None,
 ) -> None:

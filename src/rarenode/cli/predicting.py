@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 from rarenode.cli.matching import require_match
 from rarenode.cli.sources import Rows, load_rows
 from rarenode.data.catalogue import SplitName, catalogue
-from rarenode.decision.by_name import make_strategy
-from rarenode.decision.expected_f import ExpectedF
-from rarenode.decision.fixed import Fixed
 from rarenode.errors import ArgumentError
 from rarenode.training import TrainedModel
 
@@ -41,18 +38,13 @@ def load_model_and_rows(
 def decide(model: TrainedModel, probs: NDArray[np.float32], decision: str | None) -> tuple[NDArray[np.bool_], str]:
     """Decided nodes, and how they were: by the model's thresholds, or by another decision that needs only ``probs``.
 
+    Labels of the rows that are looked at would tell more than can be known, so there is no way to give them.
+
     Raises:
-        ArgumentError: the decision needs labels or the training rows. Labels of the rows that are looked at would tell
-            more than can be known, so there is no way to give them.
+        ArgumentError: the decision needs labels or the training rows.
     """
     if decision is None:
         return model.decide(probs), "fixed" if model.thresholds is None else model.thresholds.strategy
-    strategy = make_strategy(decision)
-    if not isinstance(strategy, Fixed | ExpectedF):
-        raise ArgumentError(
-            f"{strategy.name} is found on rows with labels when a model is trained: rarenode fit --decision. Here "
-            "choose fixed, fixed:0.3, expected_f1, expected_f2, ..."
-        )
-    thresholds = strategy.fit(probs, rule=model.settings.rule)
-    fitted = "" if isinstance(strategy, Fixed) else ", fitted to these rows without their labels"
-    return thresholds.decide(probs, model.hierarchy), f"{strategy.name}{fitted}"
+    thresholds = model.thresholds_for(probs, decision)
+    fitted = "" if thresholds.strategy.startswith("fixed") else ", fitted to these rows without their labels"
+    return thresholds.decide(probs, model.hierarchy), f"{thresholds.strategy}{fitted}"

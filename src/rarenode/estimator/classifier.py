@@ -210,6 +210,17 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return likeliest
         return self.model_.predict(self._features(X, reset=False)).astype(np.int64)
 
+    def predict_together(self, X: Any, decision: str = "expected_f1") -> NDArray[np.int64]:
+        """As `predict`, with thresholds that are found on these rows themselves, without labels; see `TrainedModel`.
+
+        Raises:
+            ArgumentError: there is no such decision, or it needs labels; or every row has one class.
+        """
+        check_is_fitted(self)
+        if self.one_class_:
+            raise ArgumentError("every row has one class, the likeliest: there is nothing to decide")
+        return self.model_.predict_together(self._features(X, reset=False), decision).astype(np.int64)
+
     def uncertainty(self, X: Any, kind: str = "gmu") -> NDArray[np.float32]:
         """How unsure the members are of each node of each row, (rows, nodes); kinds as in `rarenode.uncertainty`."""
         check_is_fitted(self)

@@ -14,6 +14,9 @@ import torch
 from numpy.typing import NDArray
 
 from rarenode.data.preparation import Preparation
+from rarenode.decision.by_name import make_strategy
+from rarenode.decision.expected_f import ExpectedF
+from rarenode.decision.fixed import Fixed
 from rarenode.decision.thresholds import Thresholds
 from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
@@ -111,6 +114,28 @@ class TrainedModel:
         """The same, from probabilities that `predict_proba` gave."""
         thresholds = self.thresholds or Thresholds(np.full(self.shape.nodes, 0.5), strategy="fixed")
         return thresholds.decide(probs, self.hierarchy)
+
+    def predict_together(self, X: Any, decision: str = "expected_f1") -> NDArray[np.bool_]:
+        """Decided nodes (rows, nodes), with thresholds that are found on these rows themselves, without labels.
+
+        They suit the very model that decides; those of folds come from models that saw fewer rows. In return a row's
+        decision depends on the rows beside it, of which there should be many.
+
+        Raises:
+            ArgumentError: the decision is neither expected_f1, expected_f2, ... nor fixed, fixed:0.3, ...
+        """
+        probs = self.predict_proba(X)
+        return self.thresholds_for(probs, decision).decide(probs, self.hierarchy)
+
+    def thresholds_for(self, probs: Any, decision: str) -> Thresholds:
+        """What `predict_together` decides with, from probabilities that `predict_proba` gave."""
+        strategy = make_strategy(decision)
+        if not isinstance(strategy, Fixed | ExpectedF):
+            raise ArgumentError(
+                f"{strategy.name} is found on rows with labels when a model is trained; without them choose fixed, "
+                "fixed:0.3, expected_f1, expected_f2, ..."
+            )
+        return strategy.fit(probs, rule=self.settings.rule)
 
     def uncertainty(self, X: Any, kind: str = "gmu") -> Floats:
         """How unsure the members are of each node, (rows, nodes), from their unconstrained probabilities.
