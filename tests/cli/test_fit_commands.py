@@ -301,24 +301,24 @@ class TestFolds:
         assert "rows are not the same" in fail(ResumeError, *command, "--resume", "--quiet")
 
     def test_what_a_kill_left_beside_the_model_is_taken_away(self, best: Path, data: Path) -> None:
-        TrainedModel.load(best).save(best / "fold-1")
+        TrainedModel.load(best).save(best / ".fold-1")
         assert "choose another folder" in fail(ResumeError, "fit", data, "--out", best, *SMALL)
         assert "finished model already" in succeed("fit", data, "--out", best, "--resume")
         assert {path.name for path in best.iterdir()} == self.FILES
 
     def test_what_is_merely_called_like_a_fold_is_no_training(self, data: Path, tmp_path: Path) -> None:
         out = tmp_path / "run"
-        (out / "fold-of-mine").mkdir(parents=True)
-        (out / "fold-of-mine" / "model.json").write_text("{}")
-        (out / "fold-1.txt").write_text("notes")
-        (out / "fold-7").write_text("a file")
+        (out / ".fold-of-mine").mkdir(parents=True)
+        (out / ".fold-of-mine" / "model.json").write_text("{}")
+        (out / ".fold-1.txt").write_text("notes")
+        (out / ".fold-7").write_text("a file")
         rows = load_training_data(str(data), None, keep_validation=False).rows
         with run_folder.nobody_else(out):
             assert not run_folder.is_finished(out, rows, Settings(), resume=False)
 
     def test_a_training_under_way_keeps_its_folder(self, data: Path, settings: Path, tmp_path: Path) -> None:
         out = tmp_path / "run"
-        with sole_use(out / "fold-2"):
+        with sole_use(out / ".fold-2"):
             told = fail(TrainingError, "fit", data, "--out", out, "--settings", settings, *BEST, *SMALL)
         assert "another process is training" in told
         assert not (out / "settings.toml").exists()
@@ -564,7 +564,7 @@ class TestPredict:
         together = TrainedModel.load(best).predict_together(rarenode.read_arff(data).X, "expected_f2")
         assert polars.read_csv(tmp_path / "p.csv")["decided"].to_list() == together.ravel().astype(int).tolist()
         told = fail(ArgumentError, "predict", best, data, "--out", tmp_path / "q.csv", "--decision", "tuned")
-        assert "tuned is found on rows with labels" in told
+        assert "tuned is found on training rows or labels" in told
 
     def test_rows_need_no_labels(self, trained: Path, tmp_path: Path) -> None:
         path = tmp_path / "new.arff"

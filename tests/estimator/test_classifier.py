@@ -229,7 +229,7 @@ class TestDecisions:
         assert np.array_equal(together, fitted.model_.predict_together(DATA.test.X, "expected_f2"))
         assert together.dtype == np.int64
         assert TREE.is_closed(together)
-        with pytest.raises(ArgumentError, match="tuned is found on rows with labels"):
+        with pytest.raises(ArgumentError, match="tuned is found on training rows or labels"):
             fitted.predict_together(X, "tuned")
 
     def test_one_training_on_all_rows(self) -> None:

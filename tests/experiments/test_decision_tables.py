@@ -213,7 +213,7 @@ class TestPage:
     def test_nodes_found_are_held_against_none_at_one_half(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("rarenode.experiments.decision_page.PLAIN", "plain")
         text = decisions_page(spec_of(), gather_decided(spec_of(), folder))
-        assert "FunCat datasets; at least 2 times the nodes that None finds at 0.5 on 0 of 2.\n" in text
+        assert "FunCat datasets; at least 2 times the nodes that None finds here at 0.5 on 0 of 2.\n" in text
 
     def test_bands_and_depths_are_averaged_over_the_family(self, folder: Path) -> None:
         """11 and 25 at 0.5, 22 and 50 by expected F1; half of that in the rare band."""

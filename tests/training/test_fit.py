@@ -78,7 +78,18 @@ def test_without_rows_to_hold_out_it_is_one_training() -> None:
 
 def test_more_folds_than_rows() -> None:
     with pytest.raises(ArgumentError, match="number of rows, 3; got 4"):
-        fit(rows().take(np.arange(3)), settings(folds=4))
+        fit(rows().take(np.arange(3)), settings(folds=4, decision="expected_f1"))
+
+
+def test_folds_that_nothing_is_to_be_found_on_are_not_trained() -> None:
+    model = fit(rows(), settings(folds=4, decision="fixed:0.3"))
+    assert np.array_equal(model.predict_proba(X), train(rows(), settings()).predict_proba(X))
+
+
+def test_validation_rows_beside_folds() -> None:
+    for changes in ({"folds": 2}, {"holdout": 0.2}):
+        with pytest.raises(ArgumentError, match="choose validation rows themselves"):
+            fit(rows(), settings(**changes), valid=data().valid)
 
 
 def test_it_comes_back_from_its_folder(tmp_path: Path) -> None:

@@ -127,9 +127,10 @@ def test_deciding_together_finds_thresholds_on_the_rows_themselves(decided: Trai
     probs = decided.predict_proba(X)
     strategies = {"expected_f1": ExpectedF(), "expected_f2": ExpectedF(2.0), "fixed:0.3": Fixed(0.3)}
     for decision, strategy in strategies.items():
-        expected = strategy.fit(probs, rule="add_ancestors").decide(probs, decided.hierarchy)
+        expected = strategy.fit(probs, rule="drop_orphans").decide(probs, decided.hierarchy)
         np.testing.assert_array_equal(decided.predict_together(X, decision), expected)
     assert (decided.predict_together(X) != decided.predict(X)).any()
+    assert decided.predict_together(X[:0]).shape == (0, 20)
 
 
 @pytest.mark.parametrize("decision", ["prior", "tuned", "global", "precision_floor:0.2", "what"])

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from rarenode.data.dataset import Split
 from rarenode.data.split import HierarchicalSplit, folds
 from rarenode.decision import ExpectedF, PriorMatched, Strategy, TunedPerNode, make_strategy
-from rarenode.errors import FileFormatError, Interrupted, ResumeError
+from rarenode.errors import ArgumentError, FileFormatError, Interrupted, ResumeError
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import Summary
 from rarenode.training import EpochRecord, Settings, TrainedModel, TrainingRows, train, unseen
@@ -272,8 +272,8 @@ def second_fold(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_lies_in_the_folder_meanwhile(second_fold: Path) -> None:
     found = sorted(str(path.relative_to(second_fold)) for path in second_fold.rglob("*") if path.is_file())
     assert found == [
-        *(f"fold-1/{name}" for name in ("README.md", "model.json", "model.safetensors")),
-        f"fold-2/{CHECKPOINT}",
+        *(f".fold-1/{name}" for name in ("README.md", "model.json", "model.safetensors")),
+        f".fold-2/{CHECKPOINT}",
     ]
 
 
@@ -317,8 +317,8 @@ def test_a_checkpoint_is_not_overwritten_unasked(second_fold: Path) -> None:
 
 
 def test_a_damaged_fold_is_named(tmp_path: Path) -> None:
-    any_model().save(tmp_path / "fold-1")
-    (tmp_path / "fold-1" / "model.json").write_text("{")
+    any_model().save(tmp_path / ".fold-1")
+    (tmp_path / ".fold-1" / "model.json").write_text("{")
     with pytest.raises(FileFormatError, match=r"fold-1.model\.json"):
         cross_fit(rows(), settings(), 2, folder=tmp_path, resume=True)
 
@@ -327,26 +327,38 @@ def test_a_damaged_fold_is_named(tmp_path: Path) -> None:
 
 
 def test_models_of_folds_are_removed_and_nothing_else(tmp_path: Path) -> None:
-    for name in ("fold-1", "fold-2", "fold-3"):
+    for name in (".fold-1", ".fold-2", ".fold-3"):
         any_model().save(tmp_path / name)
     any_model().save(tmp_path)
-    (tmp_path / "fold-2" / "notes.txt").write_text("mine")
-    (tmp_path / "fold-3" / "plots").mkdir()
+    (tmp_path / ".fold-2" / "notes.txt").write_text("mine")
+    (tmp_path / ".fold-3" / "plots").mkdir()
     remove_folds(tmp_path)
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == [
-        *("README.md", "fold-2", "fold-2/notes.txt", "fold-3", "fold-3/plots", "model.json", "model.safetensors"),
+        *(".fold-2", ".fold-2/notes.txt", ".fold-3", ".fold-3/plots", "README.md", "model.json", "model.safetensors"),
     ]
     remove_folds(tmp_path)
     remove_folds(tmp_path / "nowhere")
 
 
-def test_what_is_merely_called_like_a_fold_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "fold-notes").mkdir()
-    (tmp_path / "fold-notes" / "README.md").write_text("mine")
-    (tmp_path / "fold-7").write_text("mine")
+def test_a_run_of_the_users_is_left_alone(tmp_path: Path) -> None:
     any_model().save(tmp_path / "fold-1")
     remove_folds(tmp_path)
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["README.md", "fold-7", "fold-notes"]
+    TrainedModel.load(tmp_path / "fold-1")
+
+
+def test_a_schedule_over_epochs_and_early_stopping_do_not_go_together() -> None:
+    chosen = settings(schedule="linear", schedule_by="epoch", early_stopping=1)
+    with pytest.raises(ArgumentError, match="a schedule by epochs"):
+        cross_fit(rows(), chosen, 2)
+
+
+def test_what_is_merely_called_like_a_fold_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / ".fold-notes").mkdir()
+    (tmp_path / ".fold-notes" / "README.md").write_text("mine")
+    (tmp_path / ".fold-7").write_text("mine")
+    any_model().save(tmp_path / ".fold-1")
+    remove_folds(tmp_path)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == [".fold-7", ".fold-notes", "README.md"]
 
 
 def test_a_checkpoint_left_beside_the_model_of_a_fold_is_removed(
@@ -356,7 +368,7 @@ def test_a_checkpoint_left_beside_the_model_of_a_fold_is_removed(
     with monkeypatch.context() as patch, pytest.raises(KilledError):
         patch.setattr(unseen, "remove_checkpoint", lambda _: kill())
         cross_fit(rows(), settings(), 2, folder=tmp_path)
-    assert (tmp_path / "fold-1" / CHECKPOINT).exists()
+    assert (tmp_path / ".fold-1" / CHECKPOINT).exists()
     cross_fit(rows(), settings(), 2, folder=tmp_path, resume=True)
     remove_folds(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [CHECKPOINT]

@@ -2,7 +2,7 @@
 
 ``settings.toml`` is written before training begins. It says what runs, and a stopped training goes on from it, so that
 its options need not be given again. No run ever writes over another: a folder that holds one is refused. With folds,
-their models and checkpoints lie in ``fold-1``, ``fold-2``, ... until the model is saved.
+their models and checkpoints lie in ``.fold-1``, ``.fold-2``, ... until the model is saved.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.checkpoint import sole_use
 from rarenode.training.model_folder import RECORD
 from rarenode.training.presets import preset
-from rarenode.training.unseen import FOLD, remove_folds
+from rarenode.training.unseen import fold_folders, remove_folds
 from rarenode.version import __version__
 
 SETTINGS = "settings.toml"
@@ -57,7 +57,7 @@ def choose_settings(
 def nobody_else(out: Path) -> Iterator[None]:
     """Keep other trainings out of the run folder: one that is under way there, in whatever fold, is an error."""
     with ExitStack() as locks:
-        for folder in (out, *_folds(out)):
+        for folder in (out, *fold_folders(out)):
             locks.enter_context(sole_use(folder))
         yield
 
@@ -128,13 +128,8 @@ def _is_begun(out: Path) -> bool:
     """Whether there is something to go on from; folds beside a model are only left over."""
     if (out / CHECKPOINT).exists():
         return True
-    folds = any((part / name).exists() for part in _folds(out) for name in (CHECKPOINT, RECORD))
+    folds = any((part / name).exists() for part in fold_folders(out) for name in (CHECKPOINT, RECORD))
     return folds and not (out / RECORD).exists()
-
-
-def _folds(out: Path) -> list[Path]:
-    """The folders of folds; others may have put things with such names there."""
-    return [part for part in out.glob(f"{FOLD}*") if part.name.removeprefix(FOLD).isdecimal() and part.is_dir()]
 
 
 def _require_same(out: Path, settings: Settings) -> None:

@@ -37,8 +37,8 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         hierarchy: of the labels; None means flat, and the labels themselves say which nodes there are.
-        preset: where the other settings come from, unless they are given: ``best`` (what finds the most nodes at the
-            best F1; it trains once for each of three folds and once more on all rows) or ``paper`` (what produced the
+        preset: where the other settings come from, unless they are given: ``best`` (what finds many nodes at a good
+            F1; it trains once for each of three folds and once more on all rows) or ``paper`` (what produced the
             paper's tables, with `Settings`' defaults). See `rarenode.training.presets`.
         decision: how nodes are decided from probabilities: ``expected_f1``, ``expected_f2``, ``prior``, ``tuned``,
             ``global``, ``precision_floor:0.2``, ``fixed:0.3``; see `rarenode.decision`. All but the fixed ones are

@@ -132,7 +132,9 @@ def _tally(rows: Sequence[DecisionRow], plain: Mapping[str, DecisionRow]) -> str
     )
     found = [row.nodes_found.mean / max(plain[row.dataset].nodes_found.mean, 1) for row in rows if row.dataset in plain]
     if found:
-        told += f"; at least {MUCH_FOUND:g} times the nodes that None finds at 0.5 on {_reached(found, MUCH_FOUND)}"
+        told += (
+            f"; at least {MUCH_FOUND:g} times the nodes that None finds here at 0.5 on {_reached(found, MUCH_FOUND)}"
+        )
     return f"{told}."
 
 

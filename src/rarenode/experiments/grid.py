@@ -12,9 +12,10 @@ from rarenode.data.catalogue import find_entry
 from rarenode.errors import ArgumentError
 from rarenode.experiments.spec import SAID_OTHERWISE, Protocol, Spec
 from rarenode.objective.weights import FORMS
+from rarenode.training.presets import PRESETS
 from rarenode.training.settings import WITHOUT_INFLUENCE, Settings
 
-FOLDS = 3
+FOLDS: int = PRESETS["best"]["folds"]
 """Of the protocol ``cross_fit``."""
 BESIDE_THE_RESULT = WITHOUT_INFLUENCE | SAID_OTHERWISE | {"engine"}
 """Settings that do not make another training: engines compute the same, and a cell has a protocol of its own."""

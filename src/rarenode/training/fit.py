@@ -9,6 +9,7 @@ import numpy as np
 
 from rarenode.data.dataset import Split
 from rarenode.decision.by_name import make_strategy
+from rarenode.errors import ArgumentError
 from rarenode.training.loop import train
 from rarenode.training.progress import Watch
 from rarenode.training.rows import TrainingRows
@@ -29,10 +30,12 @@ def fit(
     """Train, once or as often as ``holdout`` or ``folds`` ask for, and find the thresholds of ``decision``.
 
     Arguments and errors are those of `train`; ``valid`` is for settings without holdout and folds. With folds, their
-    models lie in ``folder`` until `remove_folds`.
+    models lie in ``folder`` until `remove_folds`; where nothing is to be found on them, only the last is trained.
     """
+    if valid is not None and (settings.folds is not None or settings.holdout is not None):
+        raise ArgumentError("holdout and folds choose validation rows themselves; give none, or set neither")
     strategy = make_strategy(settings.decision)
-    if settings.folds is not None:
+    if settings.folds is not None and (settings.needs_unseen_rows or settings.early_stopping is not None):
         unseen: Unseen = cross_fit(rows, settings, settings.folds, folder=folder, resume=resume, watch=watch)
         # What was asked for; the last training had epochs of its own, which its history tells.
         model = unseen.decide(strategy, settings.rule)

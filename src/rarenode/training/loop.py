@@ -18,7 +18,7 @@ from rarenode.data.dataset import Split
 from rarenode.engines import Adam, Engine, Objective, make_engine
 from rarenode.errors import ArgumentError, Interrupted, TrainingError
 from rarenode.metrics import Summary, summary
-from rarenode.models import grow_forest, initial_parameters
+from rarenode.models import Forest, grow_forest, initial_parameters
 from rarenode.objective import NodeWeights, WeightSchedule, node_weights
 from rarenode.objective.loss import Reduction
 from rarenode.resampling import make_resampler
@@ -82,15 +82,12 @@ def train(
                 run.end_epoch()
                 release_interrupt()
             run.keep()
-            parameters = run.final_parameters()
+            parameters, forest = run.final_parameters(), run.grow()
+            release_interrupt()
         except KeyboardInterrupt:
             raise Interrupted(run.stop()) from None
         finally:
             run.watch.finished()
-    forest = None
-    if settings.trees:
-        run.watch.growing(settings.trees)
-        forest = grow_forest(rows.X, rows.Y, scored=rows.scored, trees=settings.trees, seed=settings.seed)
     return TrainedModel(
         shape=run.shape,
         parameters=parameters,
@@ -129,6 +126,7 @@ class _Run:
     ) -> None:
         self.settings, self.valid, self.folder, self.watch, self.title = settings, valid, folder, watch, title
         resampler = make_resampler(settings.resample, rows.hierarchy, settings.seed)
+        self.original = rows
         self.rows = rows if resampler is None else rows.resampled(resampler)
         self.shape = settings.shape(rows.features, len(rows.hierarchy))
         self.batches = math.ceil(len(self.rows) / settings.batch_size)
@@ -217,6 +215,14 @@ class _Run:
         """Those of the best epoch, where early stopping looked for it, or the last."""
         best = {name.removeprefix(BEST): array for name, array in self.best.items()}
         return self._finite(best or self._parameters())
+
+    def grow(self) -> Forest | None:
+        """The forest beside the network, if there is to be one: grown on the rows without clones."""
+        trees, rows = self.settings.trees, self.original
+        if not trees:
+            return None
+        self.watch.growing(trees)
+        return grow_forest(rows.X, rows.Y, scored=rows.scored, trees=trees, seed=self.settings.seed)
 
     def stop(self) -> str:
         """Save, and say how to go on. Half a step, left by an interrupt that could not be held, is never saved."""

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rarenode.decision.by_name import make_strategy
-from rarenode.decision.fixed import Fixed
 from rarenode.metrics import RARITY_BANDS
 from rarenode.printable import printable
 from rarenode.training.model_folder import ModelFile
@@ -49,12 +47,12 @@ def write_card(record: ModelFile) -> str:
 
 
 def _decision(record: ModelFile) -> str:
-    if record.thresholds is None or make_strategy(record.settings.decision) == Fixed():
+    if record.thresholds is None:
         return "A node is decided where its probability is at least 0.5."
-    return (
-        f"Every node has a threshold of its own, found by {_code(record.thresholds.strategy)}; decisions are made "
-        f"coherent by {_code(record.thresholds.rule)}."
-    )
+    strategy, rule, values = record.thresholds.strategy, record.thresholds.rule, set(record.thresholds.values)
+    if len(values) == 1 and None not in values:
+        return f"A node is decided where its probability is at least {values.pop():g} ({_code(strategy)})."
+    return f"Every node has a threshold of its own ({_code(strategy)}); decisions are made coherent by {_code(rule)}."
 
 
 def _preparation(record: ModelFile) -> str:

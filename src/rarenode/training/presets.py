@@ -2,8 +2,8 @@
 
 ``best`` finds many nodes at a good F1 (docs/guide/finding-rare-nodes.md has the evidence): a plain network, stopped
 early, joined with a forest, and thresholds that maximise expected F1, found on rows that were not trained on.
-``paper`` is what produced the paper's tables: weighted, trained to the end in small batches, decided at 0.5; its
-hyperparameters are those of a dataset of the catalogue, where one is given.
+``paper`` is what produced the paper's tables: weighted, trained to the end in small batches, decided at 0.5. It has the
+defaults of `Settings`; `Settings.from_paper` has the hyperparameters of a dataset of the catalogue.
 """
 
 from __future__ import annotations

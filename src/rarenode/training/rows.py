@@ -72,9 +72,9 @@ class TrainingRows:
         )
 
     def take(self, rows: NDArray[np.int64]) -> Self:
-        """Some of these rows, in their order; of the training split, those that are taken."""
+        """Some of these rows, in their order; of the training split, those that are taken, or all if none of it is."""
         chosen = np.sort(rows)
-        split = None if self.split is None else int(np.count_nonzero(chosen < self.split))
+        split = None if self.split is None else int(np.count_nonzero(chosen < self.split)) or None
         return replace(self, X=self.X[chosen], Y=self.Y[chosen], split=split)
 
     @property

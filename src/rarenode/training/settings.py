@@ -257,7 +257,7 @@ def explain(error: ValidationError, record: type[BaseModel]) -> str:
         return f"unknown setting {place!r}" + (f"; did you mean {near[0]!r}?" if near else "")
     message = problem["msg"].removeprefix("Value error, ")
     given = "" if problem["type"] == "missing" else f"; got {_short(problem['input'])}"
-    return f"{place}: {message}{given}" if place else f"{message}{given}"
+    return f"{place}: {message}{given}" if place else message  # of all values together, which would be no help
 
 
 def _short(value: object) -> str:

@@ -132,17 +132,20 @@ class TrainedModel:
         strategy = make_strategy(decision)
         if not isinstance(strategy, Fixed | ExpectedF):
             raise ArgumentError(
-                f"{strategy.name} is found on rows with labels when a model is trained; without them choose fixed, "
-                "fixed:0.3, expected_f1, expected_f2, ..."
+                f"{strategy.name} is found on training rows or labels, when a model is trained; without them choose "
+                "fixed, fixed:0.3, expected_f1, expected_f2, ..."
             )
-        return strategy.fit(probs, rule=self.settings.rule)
+        rule = self.settings.rule if self.thresholds is None else self.thresholds.rule
+        some = probs if len(probs) else np.zeros((1, self.shape.nodes))  # of no rows any thresholds decide none
+        return strategy.fit(some, rule=rule)
 
     def uncertainty(self, X: Any, kind: str = "gmu") -> Floats:
         """How unsure the members are of each node, (rows, nodes), from their unconstrained probabilities.
 
         Kinds are those of `rarenode.uncertainty`. A single model, which an ensemble of kind ``dropout`` is at
         inference, cannot disagree with itself: its ``epistemic_kl`` and ``epistemic_js`` are 0, its ``gmu`` is its
-        ``bbma``, and its ``predictive`` is its ``aleatoric``. These say how close its probability is to one half.
+        ``bbma``, and its ``predictive`` is its ``aleatoric``. These say how close its probability is to one half. A
+        forest has no part in it: it is the network that is unsure.
         """
         features, logits = self._prepared(X), self._logits()
         uncertainty(np.zeros((1, 1), dtype=np.float32), kind)  # an unknown kind is refused even if there are no rows

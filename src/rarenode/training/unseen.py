@@ -25,7 +25,7 @@ from rarenode.data.dataset import Split
 from rarenode.data.split import HierarchicalSplit, folds
 from rarenode.decision.coherence import Rule
 from rarenode.decision.strategy import Strategy
-from rarenode.errors import ResumeError
+from rarenode.errors import ArgumentError, ResumeError
 from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.checkpoint import remove_checkpoint
 from rarenode.training.loop import train
@@ -36,8 +36,8 @@ from rarenode.training.settings import Settings
 from rarenode.training.trained import TrainedModel
 
 Indices = NDArray[np.int64]
-FOLD = "fold-"
-"""Begins the name of the folder of a fold's model; its number follows."""
+FOLD = ".fold-"
+"""Begins the name of the folder of a fold's model; its number follows. Hidden, as no run of a user's would be."""
 ALL_ROWS = "all_rows"
 """The fingerprint, in a fold's model, of the rows that were dealt into folds."""
 
@@ -104,6 +104,11 @@ def cross_fit(
 
     Models of folds that are done lie in ``folder`` until `remove_folds`, so that resuming trains only what is missing.
     """
+    if settings.early_stopping is not None and settings.schedule != "constant" and settings.schedule_by == "epoch":
+        raise ArgumentError(
+            "a schedule by epochs moves over all of them, and early stopping with folds ends the last training sooner; "
+            "set early_stopping to 0, or schedule_by to batch"
+        )
     folder = None if folder is None else Path(folder)
     probs = np.empty(rows.Y.shape, dtype=np.float32)
     best_epochs = []
@@ -118,13 +123,13 @@ def cross_fit(
         model = _trained_before(part, settings, dealt) if resume else None
         if model is None:
             title = f"fold {number} of {k}"
-            model = hold_out_rows(
-                rows, settings, kept, aside, folder=part, resume=resume, watch=watch, title=title
-            ).model
+            unseen = hold_out_rows(rows, settings, kept, aside, folder=part, resume=resume, watch=watch, title=title)
+            model, probs[aside] = unseen.model, unseen.probs
             if part is not None:
                 replace(model, fingerprints={**model.fingerprints, **dealt}).save(part)
                 remove_checkpoint(part)
-        probs[aside] = model.predict_proba(rows.X[aside])
+        else:
+            probs[aside] = model.predict_proba(rows.X[aside])
         best_epochs.append(best_epoch(model))
     final = settings
     if settings.early_stopping is not None:
@@ -139,11 +144,15 @@ def best_epoch(model: TrainedModel) -> int:
     return -max(measured)[1] if measured else model.history[-1].epoch
 
 
+def fold_folders(folder: Path | str) -> list[Path]:
+    """The folders of folds; others may have put things with such names there."""
+    parts = Path(folder).glob(f"{FOLD}*")
+    return [part for part in parts if part.name.removeprefix(FOLD).isdecimal() and part.is_dir()]
+
+
 def remove_folds(folder: Path | str) -> None:
     """Take away the models of folds, once the model that they were for is kept."""
-    for part in Path(folder).glob(f"{FOLD}*"):
-        if not (part.name.removeprefix(FOLD).isdecimal() and part.is_dir()):
-            continue
+    for part in fold_folders(folder):
         for name in (*FILES, CHECKPOINT):  # a kill may have left the last checkpoint beside the model
             (part / name).unlink(missing_ok=True)
         with suppress(OSError):  # someone keeps other things in it
@@ -154,6 +163,14 @@ def _trained_before(part: Path | None, settings: Settings, fingerprints: Mapping
     if part is None or not (part / RECORD).exists():
         return None
     model = TrainedModel.load(part)
-    if model.settings.decisive != settings.decisive or not fingerprints.items() <= model.fingerprints.items():
-        raise ResumeError(f"{part} holds the model of another training; choose another folder")
+    then, now = model.settings.decisive, settings.decisive
+    told = [
+        f"{name} was {then[name]!r} and is now {now[name]!r}"
+        for name in then
+        if then[name] != now[name] and name != "engine"  # engines compute the same
+    ]
+    if not fingerprints.items() <= model.fingerprints.items():
+        told.append("the rows or the hierarchy are not the same")
+    if told:
+        raise ResumeError(f"{part} holds the model of another training: {'; '.join(told)}; choose another folder")
     return model
