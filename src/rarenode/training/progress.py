@@ -50,10 +50,10 @@ class Watch(Protocol):
         """An epoch is over."""
 
     def finished(self) -> None:
-        """The epochs are over, whether they went well or not."""
+        """Training is over, whether it went well or not."""
 
     def growing(self, trees: int) -> None:
-        """Now a forest grows."""
+        """The epochs are over, and now a forest grows."""
 
 
 class Silent:
@@ -121,6 +121,7 @@ class PlainProgress:
 
     def growing(self, trees: int) -> None:
         """See `Watch`."""
+        self._tell()
         self._print(f"growing {trees} trees")
 
     def _tell(self) -> None:
@@ -190,6 +191,7 @@ class RichProgress:
 
     def growing(self, trees: int) -> None:
         """See `Watch`."""
+        self.display.stop()
         self.console.print(f"growing {trees} trees", highlight=False)
 
 
