@@ -20,8 +20,8 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
-demo: setup ## train in four ways on synthetic data; ends in a table of the nodes found
-	$(BIN)/rarenode demo
+demo: setup ## train in four ways on synthetic data; ends in a table and a report of the nodes found, build/demo.html
+	$(BIN)/rarenode demo --out build/demo.html
 
 test: setup ## run the tests; RARENODE_DATA=folder adds those on the real datasets
 	$(BIN)/python -m pytest -n 2

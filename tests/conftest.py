@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],  # a busy machine must not fail a test
 )
 settings.load_profile("ci")
+
+# A process that is started in the background ignores Ctrl-C, and tests of what Ctrl-C does would never get it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def why_no_real_data() -> str | None:

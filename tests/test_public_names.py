@@ -11,11 +11,11 @@ import pytest
 import rarenode
 
 PUBLIC = {
-    "ArffFile", "Dataset", "HROSPD", "Hierarchy", "LPROS", "NodeScores", "NodeWeights", "Preparation",
+    "ArffFile", "Dataset", "HROSPD", "Hierarchy", "LPROS", "NodeDiagnosis", "NodeScores", "NodeWeights", "Preparation",
     "RareNodeClassifier", "RareNodeLoss", "RarenodeError", "Settings", "Split", "Summary", "TrainedModel",
-    "TrainingRows", "WeightSchedule", "__version__", "catalogue", "constrain", "fetch_dataset", "fit", "load_dataset",
-    "make_hierarchical", "node_scores", "node_weights", "preset", "read_arff", "summary", "summary_by_depth",
-    "summary_by_rarity", "train", "uncertainty",
+    "TrainingRows", "WeightSchedule", "__version__", "catalogue", "constrain", "diagnose", "fetch_dataset", "fit",
+    "load_dataset", "make_hierarchical", "node_scores", "node_weights", "preset", "read_arff", "summary",
+    "summary_by_depth", "summary_by_rarity", "train", "uncertainty",
 }  # fmt: skip
 
 

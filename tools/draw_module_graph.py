@@ -13,8 +13,9 @@ import grimp
 PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
 BLOCK = re.compile(r"(<!-- module graph -->\n).*?(<!-- end of module graph -->)", re.DOTALL)
 LAYERS = (
-    *("cli", "experiments", "estimator", "training", "engines", "models"),
-    *("objective", "resampling", "decision", "metrics", "data", "hierarchy", "errors", "printable", "version"),
+    *("cli", "report", "experiments", "estimator", "training", "engines", "models"),
+    *("objective", "resampling", "diagnosis", "decision", "metrics", "data", "hierarchy"),
+    *("errors", "printable", "version"),
 )
 
 

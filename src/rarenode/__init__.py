@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rarenode.data.fetch import fetch_dataset
     from rarenode.data.preparation import Preparation
     from rarenode.data.synthetic import make_hierarchical
+    from rarenode.diagnosis import NodeDiagnosis, diagnose
     from rarenode.errors import RarenodeError
     from rarenode.estimator import RareNodeClassifier
     from rarenode.hierarchy import Hierarchy
@@ -54,6 +55,7 @@ _HOME = {
     "ArffFile": "data.arff",
     "Dataset": "data.dataset",
     "Hierarchy": "hierarchy",
+    "NodeDiagnosis": "diagnosis",
     "NodeScores": "metrics",
     "NodeWeights": "objective",
     "Preparation": "data.preparation",
@@ -68,6 +70,7 @@ _HOME = {
     "WeightSchedule": "objective",
     "catalogue": "data.catalogue",
     "constrain": "objective",
+    "diagnose": "diagnosis",
     "fetch_dataset": "data.fetch",
     "fit": "training",
     "load_dataset": "data.dataset",
@@ -89,6 +92,7 @@ __all__ = [
     "ArffFile",
     "Dataset",
     "Hierarchy",
+    "NodeDiagnosis",
     "NodeScores",
     "NodeWeights",
     "Preparation",
@@ -104,6 +108,7 @@ __all__ = [
     "__version__",
     "catalogue",
     "constrain",
+    "diagnose",
     "fetch_dataset",
     "fit",
     "load_dataset",

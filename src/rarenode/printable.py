@@ -1,4 +1,4 @@
-"""`printable`: text from files and data, made safe to show.
+"""`printable`: text from files and data, made safe to show; and `storable`: made fit for a file.
 
 Names of nodes, datasets and methods come from anywhere. A control character among them could move the cursor, change
 the title of a terminal, or break the line of a table.
@@ -14,3 +14,12 @@ def printable(text: object) -> str:
     'a [2Jb '
     """
     return "".join(character if character.isprintable() else " " for character in str(text))
+
+
+def storable(text: str) -> str:
+    r"""The text as it is, but for halves of characters, which no file can hold.
+
+    >>> storable("a\ud800")
+    'a\\ud800'
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

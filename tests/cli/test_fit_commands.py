@@ -4,25 +4,25 @@ import json
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars
 import pytest
 from numpy.typing import NDArray
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 import rarenode
 import rarenode.cli.demo
 import rarenode.data.catalogue
 import rarenode.training
-from rarenode.cli import app, predicting, run_folder, sources
+from rarenode.cli import app, run_folder
 from rarenode.cli.run_folder import choose_settings, write_settings
 from rarenode.cli.sources import load_training_data, published_preparation
-from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, Hyperparameters, SplitName
+from rarenode.cli.sparkline import sparkline
+from rarenode.data.catalogue import CatalogueEntry
 from rarenode.data.dataset import load_dataset
 from rarenode.data.preparation import known_means
 from rarenode.decision import ExpectedF
@@ -32,51 +32,20 @@ from rarenode.errors import (
     FileFormatError,
     Interrupted,
     MissingFileError,
-    RarenodeError,
     ResumeError,
     TrainingError,
     UnknownDatasetError,
 )
-from rarenode.training import Outlook, Settings, Silent, TrainedModel
+from rarenode.metrics.figures import figures_by_nodes
+from rarenode.training import Outlook, Settings, Silent, TrainedModel, fit_and_ask
 from rarenode.training.checkpoint import sole_use
+from rarenode.training.fit import Fitted
 from rarenode.training.presets import preset
+from tests.cli.commands import CLASSES, fail, run, succeed, write_arff
 
-CLASSES = "1,1/1,1/2,2,2/1"
-LABELS = ("1/1", "1/2", "2/1", "1/1@2")
-SMALL = ("--engine", "torch", "--quiet")
+SMALL = ("--engine", "torch", "--quiet", "--no-report")
 PAPER = ("--preset", "paper")
 BEST = ("--preset", "best", "--trees", "3", "--folds", "2")
-
-
-def write_arff(
-    path: Path, rows: int = 24, features: Sequence[str] = ("a", "b", "c"), classes: str = CLASSES, seed: int = 0
-) -> Path:
-    """Rows whose features tell their labels; some values are missing."""
-    rng = np.random.default_rng(seed)
-    lines = ["@RELATION small", *(f"@ATTRIBUTE {name} numeric" for name in features)]
-    lines += [f"@ATTRIBUTE class hierarchical {classes}", "@DATA"]
-    for row in range(rows):
-        values = rng.normal(size=len(features)) + (row % len(LABELS))
-        shown = ["?" if rng.random() < 0.1 else f"{value:.4f}" for value in values]
-        lines.append(",".join([*shown, LABELS[row % len(LABELS)]]))
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def succeed(*arguments: str | Path) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output + repr(result.exception)
-    return result.stdout
-
-
-def fail(error: type[RarenodeError], *arguments: str | Path) -> str:
-    result = run(*arguments)
-    assert isinstance(result.exception, error), repr(result.exception)
-    return str(result.exception)
 
 
 @pytest.fixture
@@ -125,27 +94,6 @@ def assert_same(ours: TrainedModel, theirs: TrainedModel) -> None:
     assert all(np.array_equal(ours.parameters[name], theirs.parameters[name]) for name in theirs.parameters)
     X = np.random.default_rng(0).normal(size=(9, ours.shape.features))
     assert np.array_equal(ours.predict_proba(X), theirs.predict_proba(X))
-
-
-@pytest.fixture
-def catalogued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CatalogueEntry:
-    """The catalogue has one dataset, named tiny, whose files are in tmp_path."""
-    rows: dict[SplitName, int] = {"train": 24, "valid": 12, "test": 16}
-    files = []
-    for seed, (split, count) in enumerate(rows.items()):
-        path = write_arff(tmp_path / f"tiny.{split}.arff", count, seed=seed)
-        files.append(CatalogueFile(split, PurePosixPath(path.name), count))
-    entry = CatalogueEntry(
-        name="tiny", title="", about="", kind="tree", source="https://example.org/", files=tuple(files), features=3,
-        nodes=6, edges=5, unscored=("root",), citations=(), licence="",
-        hyperparameters=Hyperparameters(
-            hidden=8, learning_rate=0.01, epochs=3, layers=2, dropout=0.1, batch_size=8, weight_decay=0.0
-        ),
-    )  # fmt: skip
-    for module in (rarenode.data.catalogue, sources, run_folder, predicting):
-        monkeypatch.setattr(module, "catalogue", lambda: {entry.name: entry})
-    monkeypatch.setenv("RARENODE_DATA", str(tmp_path))
-    return entry
 
 
 class TestFit:
@@ -282,7 +230,7 @@ class TestFolds:
             assert told in fail(ResumeError, *command, "--resume", *other, "--quiet")
         assert (out / "settings.toml").read_text() == ran
 
-        succeed(*command, "--resume", "--quiet")
+        succeed(*command, "--resume", "--quiet", "--no-report")
         assert {path.name for path in out.iterdir()} == self.FILES
         assert_same(TrainedModel.load(out), TrainedModel.load(best))
 
@@ -322,6 +270,105 @@ class TestFolds:
             told = fail(TrainingError, "fit", data, "--out", out, "--settings", settings, *BEST, *SMALL)
         assert "another process is training" in told
         assert not (out / "settings.toml").exists()
+
+
+def nodes_of(out: Path) -> dict[str, list[Any]]:
+    """What the report of a run tells of its nodes."""
+    return polars.read_csv(out / "report_files" / "nodes.csv").to_dict(as_series=False)
+
+
+def assert_reported(out: Path, Y: NDArray[np.bool_], decided: NDArray[np.bool_]) -> None:
+    """The report of a run is on these rows, and on these decisions."""
+    told = nodes_of(out)
+    assert told["rows"] == Y.sum(axis=0).tolist()
+    assert told["decided"] == decided.sum(axis=0).tolist()
+    assert told["found"] == (Y & decided).sum(axis=0).tolist()
+
+
+class TestReport:
+    def fit(self, data: Path, settings: Path, out: Path, *options: str) -> str:
+        return succeed("fit", data, "--out", out, "--settings", settings, "--engine", "torch", *options)
+
+    def fitted(self, data: Path, out: Path) -> Fitted:
+        """The same training once more, in Python."""
+        rows = load_training_data(str(data), None, keep_validation=False).rows
+        return fit_and_ask(rows, TrainedModel.load(out).settings)
+
+    def test_a_file_of_ones_own_is_judged_fold_by_fold(self, data: Path, settings: Path, tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        told = self.fit(data, settings, out, *BEST)
+        assert told.endswith(f"{out / 'report.html'}: which nodes are found, which are missed, and why\n")
+        assert {path.name for path in out.iterdir()} == {*TestFolds.FILES, "report.html", "report_files"}
+        again = self.fitted(data, out)
+        assert again.unseen is not None
+        assert_reported(out, again.unseen.Y, again.model.decide(again.unseen.probs))
+        seen = again.model.predict(load_training_data(str(data), None, keep_validation=False).rows.X)
+        assert nodes_of(out)["decided"] != seen.sum(axis=0).tolist()
+        page = (out / "report.html").read_text(encoding="utf-8")
+        assert f"{data}, each judged by a model trained without it: 24 rows" in page
+        assert "<title>rarenode: run</title>" in page
+        assert nodes_of(out)["run"] == ["run"] * 6
+
+    def test_a_file_of_ones_own_with_rows_held_out(self, data: Path, settings: Path, tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        self.fit(data, settings, out, "--holdout", "0.3", "--trees", "3", "--quiet")
+        again = self.fitted(data, out)
+        assert again.unseen is not None
+        assert_reported(out, again.unseen.Y, again.model.decide(again.unseen.probs))
+        rows = len(again.unseen.Y)
+        assert 0 < rows < 12
+        assert f"{data}, held out: {rows} rows" in (out / "report.html").read_text(encoding="utf-8")
+
+    @pytest.mark.parametrize("way", [PAPER, ("--decision", "fixed", "--early-stopping", "0", "--trees", "3")])
+    def test_where_all_rows_trained_there_is_none(
+        self, data: Path, settings: Path, tmp_path: Path, way: tuple[str, ...]
+    ) -> None:
+        out = tmp_path / "run"
+        told = self.fit(data, settings, out, *way)
+        assert f"no report, as all rows trained; `rarenode report {out} --data FILE` makes one on others" in told
+        assert {path.name for path in out.iterdir()} == TestFolds.FILES
+        other = write_arff(tmp_path / "other.arff", seed=4)
+        succeed("report", out, "--data", other, "--out", tmp_path / "page.html")
+
+    def test_a_dataset_is_judged_on_its_test_rows(
+        self, catalogued: CatalogueEntry, settings: Path, tmp_path: Path
+    ) -> None:
+        for out, way in ((tmp_path / "paper", PAPER), (tmp_path / "best", BEST)):
+            succeed("fit", "tiny", "--out", out, "--settings", settings, *way, "--engine", "torch", "--quiet")
+            data, model = load_dataset("tiny"), TrainedModel.load(out)
+            decided = replace(model, preparation=None).predict(data.test.X)
+            assert_reported(out, data.test.Y, decided)
+            assert "tiny, test rows: 16 rows" in (out / "report.html").read_text(encoding="utf-8")
+
+    def test_only_if_wanted_and_nothing_is_said_quietly(self, data: Path, settings: Path, tmp_path: Path) -> None:
+        assert "report" not in self.fit(data, settings, tmp_path / "none", *BEST, "--no-report")
+        assert {path.name for path in (tmp_path / "none").iterdir()} == TestFolds.FILES
+        assert self.fit(data, settings, tmp_path / "quiet", *BEST, "--quiet") == ""
+        assert (tmp_path / "quiet" / "report.html").exists()
+        assert self.fit(data, settings, tmp_path / "paper", *PAPER, "--quiet") == ""
+
+    def test_a_run_that_went_on_has_the_same(
+        self, data: Path, settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+        self.fit(data, settings, whole, *BEST, "--quiet")
+        stop_training(monkeypatch, "fold 2 of 2", epoch=1, batch=2)
+        command = ("fit", data, "--out", stopped)
+        fail(Interrupted, *command, "--settings", settings, *BEST, "--engine", "torch", "--quiet")
+        monkeypatch.undo()
+        assert not (stopped / "report.html").exists()
+        assert "report.html" in succeed(*command, "--resume")
+        assert nodes_of(stopped) == nodes_of(whole) | {"run": ["stopped"] * 6}
+
+    def test_the_model_is_there_even_if_the_report_cannot_be_written(
+        self, data: Path, settings: Path, tmp_path: Path
+    ) -> None:
+        out = tmp_path / "run"
+        (out / "report.html").mkdir(parents=True)
+        command = ("fit", data, "--out", out, "--settings", settings, *BEST, "--engine", "torch", "--quiet")
+        assert "cannot be written" in fail(ArgumentError, *command)
+        assert TrainedModel.load(out).thresholds is not None
+        succeed("report", out, "--data", data, "--out", tmp_path / "elsewhere.html")
 
 
 class TestChoosingSettings:
@@ -439,6 +486,26 @@ class TestEvaluate:
             assert group in told
         assert "\n 0 training rows" not in told
         assert "24 rows, nodes decided by fixed; percent" in told
+
+    def test_small_bars_of_recalls(self, trained: Path, data: Path) -> None:
+        model, content = TrainedModel.load(trained), rarenode.read_arff(data)
+        decided = model.predict(content.X)
+        figures = figures_by_nodes(
+            content.Y, model.predict_proba(content.X), decided, model.hierarchy, model.training_positives, model.scored
+        )
+        lines = {" ".join(line.split()): line for line in succeed("evaluate", trained, data).splitlines()}
+        assert any("recalls, 0 to 100" in line for line in lines)
+        for group in figures.lines():
+            begins = f"{group.group} {group.summary.nodes} "
+            (line,) = [line for words, line in lines.items() if words.startswith(begins)]
+            assert line.rstrip().endswith(f" {group.summary.nodes_found}  {sparkline(group.spread).rstrip()}")
+            assert sum(group.spread) == group.summary.nodes
+
+    @pytest.mark.parametrize(("charset", "bar"), [("ascii", "@"), ("utf-8", "█")])
+    def test_bars_that_the_terminal_can_show(self, trained: Path, data: Path, charset: str, bar: str) -> None:
+        done = CliRunner(charset=charset).invoke(app, ["evaluate", str(trained), str(data)])
+        assert done.exit_code == 0, repr(done.exception)
+        assert bar in done.stdout
 
     def test_json_has_fractions(self, trained: Path, data: Path) -> None:
         told = json.loads(succeed("evaluate", trained, data, "--json"))
@@ -579,18 +646,40 @@ class TestPredict:
 
 
 class TestDemo:
-    def test_a_table_by_rarity_and_depth(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.fixture(autouse=True)
+    def small(self, monkeypatch: pytest.MonkeyPatch) -> None:
         small = {"hidden": 8, "epochs": 1, "batch_size": 250, "engine": "torch"}
         monkeypatch.setattr(rarenode.cli.demo, "DATA", {"rows": 800, "nodes": 60})
         monkeypatch.setattr(rarenode.cli.demo, "TRAINING", rarenode.cli.demo.TRAINING | small)
         runs = rarenode.cli.demo.RUNS | {"best": ("best", {"trees": 2})}
         monkeypatch.setattr(rarenode.cli.demo, "RUNS", runs)
-        told = succeed("demo", "--quiet")
+
+    def test_a_table_by_rarity_and_depth_and_a_page(self, tmp_path: Path) -> None:
+        path = tmp_path / "out" / "demo.html"
+        told = succeed("demo", "--quiet", "--out", path)
         for words in ("plain", "weights", "GMU", "best", "100+ training rows", "depth 4"):
             assert words in told
+        assert told.endswith(f"{path}: open it in a browser to see which nodes appear, which are lost, and why\n")
+        headline = polars.read_csv(path.with_name("demo_files") / "headline.csv")
+        assert headline["run"].to_list() == list(rarenode.cli.demo.RUNS)
+        (all_nodes,) = [line.split() for line in told.splitlines() if line.split()[:1] == ["all"]]
+        assert all_nodes[2::2] == [str(found) for found in headline["nodes_found"]]
+        assert all_nodes[3::2] == [f"{100 * f1:.2f}" for f1 in headline["f1"]]
+
+    def test_where_the_page_is_unless_told_otherwise(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(rarenode.cli.demo, "RUNS", {"plain": rarenode.cli.demo.RUNS["plain"]})
+        assert "rarenode_demo.html: open it" in succeed("demo", "--quiet")
+        assert {path.name for path in tmp_path.iterdir()} == {"rarenode_demo.html", "rarenode_demo_files"}
+
+    def test_a_name_that_no_page_has_is_refused_before_any_training(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(rarenode.training, "fit", None)
+        assert "must end in .html" in fail(ArgumentError, "demo", "--out", tmp_path / "demo.pdf")
 
 
-@pytest.mark.parametrize("command", ["fit", "evaluate", "predict", "demo"])
+@pytest.mark.parametrize("command", ["fit", "evaluate", "predict", "report", "demo"])
 def test_help_teaches_by_examples(command: str) -> None:
     told = succeed(command, "--help")
     assert "Examples:\n" in told

@@ -8,9 +8,17 @@ import numpy as np
 import polars
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 import rarenode
-from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError, UnknownLabelError
+from rarenode.errors import (
+    ArgumentError,
+    DataError,
+    FileFormatError,
+    LabelError,
+    MissingFileError,
+    UnknownLabelError,
+)
 from rarenode.estimator import RareNodeClassifier
 from rarenode.resampling import make_resampler
 from rarenode.training import Settings, TrainingRows, fit, train
@@ -254,6 +262,44 @@ class TestDecisions:
         best(verbose=True, epochs=1, trees=2).fit(X, Y)
         shown = capsys.readouterr().err
         assert [title in shown for title in ("fold 1 of 2", "fold 2 of 2", "all rows")] == [True] * 3
+
+
+class TestDiagnosis:
+    def test_it_is_that_of_the_model_and_of_what_is_predicted(self) -> None:
+        fitted = best(epochs=2, members=2).fit(X, Y)
+        found = fitted.diagnose(DATA.test.X, DATA.test.Y)
+        assert found.to_frame().equals(fitted.model_.diagnose(DATA.test.X, DATA.test.Y).to_frame())
+        hits = (fitted.predict(DATA.test.X) == 1) & DATA.test.Y
+        assert found.scores.true_positives.tolist() == hits.sum(axis=0).tolist()
+        assert found.training_rows.tolist() == Y.sum(axis=0).tolist()
+        carried = DATA.test.Y.any(axis=0)
+        expected = np.where(hits.any(axis=0), "found", np.where(carried, "missed", "no_rows"))
+        assert found.state.tolist() == expected.tolist()
+        assert fitted.score(DATA.test.X, DATA.test.Y) == pytest.approx(found.scores.f1.mean())
+
+    def test_features_are_prepared_and_labels_of_any_form(self) -> None:
+        fitted = classifier().fit(X, Y)
+        forms = [DATA.test.Y, TREE.decode(DATA.test.Y), DATA.test.Y.astype(int).tolist()]
+        frames = [fitted.diagnose(DATA.test.X, form).to_frame() for form in forms]
+        assert all(frame.equals(frames[0]) for frame in frames[1:])
+        with pytest.raises(ValueError, match="features"):
+            fitted.diagnose(DATA.test.X[:, 1:], DATA.test.Y)
+        with pytest.raises(LabelError, match="must have the same shape"):
+            fitted.diagnose(DATA.test.X[1:], DATA.test.Y)
+
+    def test_names_of_features_are_looked_at(self) -> None:
+        frame = polars.DataFrame(X, schema=list(DATA.feature_names), orient="row")
+        fitted = classifier().fit(frame, Y)
+        assert fitted.diagnose(frame, Y).scores.support.tolist() == Y.sum(axis=0).tolist()
+        with pytest.raises(ValueError, match="feature names"):
+            fitted.diagnose(frame.rename({"x0": "other"}), Y)
+
+    def test_it_must_be_fitted_and_have_thresholds(self) -> None:
+        with pytest.raises(NotFittedError):
+            classifier().diagnose(X, Y)
+        labels = np.arange(len(X)) % 3
+        with pytest.raises(ArgumentError, match="one class"):
+            classifier(hierarchy=None, epochs=1).fit(X, labels).diagnose(X, labels)
 
 
 class TestOneClass:

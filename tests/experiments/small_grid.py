@@ -9,9 +9,8 @@ from typing import Any, get_args
 import numpy as np
 
 from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, Hyperparameters, find_entry
-from rarenode.experiments.curves import POINTS
+from rarenode.decision.calibration_error import BINS
 from rarenode.experiments.decided import (
-    BINS,
     CalibrationName,
     CalibrationShown,
     Decided,
@@ -24,6 +23,7 @@ from rarenode.experiments.record import DatasetNodes, PredictedNodes, Record
 from rarenode.experiments.runner import AnyRecord
 from rarenode.experiments.spec import Protocol, Spec
 from rarenode.metrics import Summary
+from rarenode.metrics.precision_recall import POINTS
 from rarenode.training import Settings
 
 STANDING_FOR = "gasch2_FUN"

@@ -11,8 +11,9 @@ import pytest
 
 from rarenode.data.dataset import Dataset, Split
 from rarenode.decision import ExpectedF, Isotonic, PrecisionFloor, PriorMatched, Rule, Temperature, ece
+from rarenode.decision.calibration_error import BINS
 from rarenode.errors import ArgumentError
-from rarenode.experiments.decided import BINS, CalibrationName, DecidedRecord
+from rarenode.experiments.decided import CalibrationName, DecidedRecord
 from rarenode.experiments.deciding import decide, strategy_of
 from rarenode.experiments.held_out import DividedRows, divide
 from rarenode.experiments.scores import Scores

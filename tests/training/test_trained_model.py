@@ -18,12 +18,14 @@ from safetensors.numpy import load_file, save_file
 from rarenode import constrain, uncertainty
 from rarenode.data.preparation import Preparation
 from rarenode.decision import ExpectedF, Fixed, Thresholds
+from rarenode.diagnosis import diagnose
 from rarenode.engines import Adam, Objective, make_engine
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models import grow_forest, initial_parameters
 from rarenode.objective.uncertainties import UNCERTAINTIES
 from rarenode.training import TrainedModel, inference, train
+from rarenode.training.card import to_markdown
 from tests import oracles
 from tests.strategies import closed_labels, hierarchies
 from tests.training.problem import data, rows, settings
@@ -156,6 +158,79 @@ def test_a_forest_is_grown_if_asked_for(model: TrainedModel, decided: TrainedMod
 def test_uncertainty_is_of_unconstrained_probabilities(model: TrainedModel, kind: str) -> None:
     probs = 1 / (1 + np.exp(-engine_logits(model, X).astype(np.float64)))
     np.testing.assert_allclose(model.uncertainty(X, kind), uncertainty(probs, kind), rtol=1e-3, atol=1e-5)
+
+
+@given(models_with_a_forest(), st.booleans())
+def test_the_highest_voice_is_that_of_a_member_or_the_forest(drawn: tuple[TrainedModel, Any], alone: bool) -> None:
+    model, X = drawn
+    if alone:
+        model = replace(model, forest=None)
+    voices = list(model.member_probs(X))
+    if model.forest is not None:
+        voices.append(model.forest.predict_proba(X))
+    highest = model.highest_voice(X)
+    if len(voices) == 1:
+        assert highest is None
+        return
+    assert highest is not None
+    assert highest.dtype == np.float32
+    for row, node in np.ndindex(highest.shape):
+        loudest = max(float(voice[row, node]) for voice in voices)
+        assert float(highest[row, node]) == pytest.approx(loudest, rel=1e-5, abs=1e-9)
+    assert (highest >= model.predict_proba(X) * (1 - 1e-5)).all()  # no mean is above all of its parts
+
+
+def test_one_voice_and_none_other() -> None:
+    single = train(rows(), settings())
+    passes = train(rows(), settings(members=3, ensemble="dropout", focus="gmu"))
+    assert single.highest_voice(X) is None
+    assert passes.highest_voice(X) is None
+
+
+def test_the_highest_voice_in_blocks_of_rows(decided: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = decided.highest_voice(X)
+    monkeypatch.setattr(inference, "CELLS_AT_A_TIME", 7 * 20)
+    in_blocks = decided.highest_voice(X)
+    assert whole is not None
+    assert in_blocks is not None
+    np.testing.assert_allclose(in_blocks, whole, rtol=1e-5, atol=1e-7)
+    nothing = decided.highest_voice(X[:0])
+    assert nothing is not None
+    assert nothing.shape == (0, 20)
+
+
+def test_it_diagnoses_its_nodes_with_all_it_knows(model: TrainedModel, decided: TrainedModel) -> None:
+    Y = data().test.Y
+    for each in (model, decided):
+        found = each.diagnose(X, Y)
+        expected = diagnose(
+            Y,
+            each.predict_proba(X),
+            each.hierarchy,
+            each.decides_with,
+            each.training_positives,
+            scored=each.scored,
+            highest_voice=each.highest_voice(X),
+            uncertainty=each.uncertainty(X),
+        )
+        assert found.to_frame().equals(expected.to_frame())
+        assert found.scores.predicted.tolist() == each.predict(X).sum(axis=0).tolist()
+    assert model.diagnose(X, Y).state[0] == "not_scored"
+    assert decided.diagnose(X, Y).rule == "drop_orphans"
+    assert np.isfinite(decided.diagnose(X, Y).uncertainty).any()
+
+
+def test_it_decides_with_its_thresholds_or_at_one_half(model: TrainedModel, decided: TrainedModel) -> None:
+    assert decided.decides_with is decided.thresholds
+    assert model.thresholds is None
+    assert model.decides_with == Thresholds(np.full(20, 0.5), strategy="fixed")
+
+
+def test_its_card_is_what_is_saved_beside_it(decided: TrainedModel, tmp_path: Path) -> None:
+    knowing = decided.with_source("somewhere")
+    knowing.save(tmp_path)
+    saved = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert saved == to_markdown("A rarenode model of somewhere", knowing.card())
 
 
 def test_blocks_of_rows_change_nothing(model: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rarenode.cli import data, demo, evaluate, figure, fit, predict, reproduce, specs, table
+from rarenode.cli import data, demo, evaluate, figure, fit, predict, report, reproduce, specs, table
 from rarenode.cli.console import print_error
 from rarenode.errors import RarenodeError
 from rarenode.version import __version__
@@ -23,6 +23,7 @@ Examples:
   rarenode data fetch cellcycle_FUN                a dataset of the paper
   rarenode fit cellcycle_FUN --out runs/first      train on it
   rarenode evaluate runs/first                     what it finds in the test rows
+  rarenode report runs/first --out first.html      the same to look at: found, missed, and why
   rarenode predict runs/first new.arff --out predictions.parquet
   rarenode reproduce imbalance_fun --seeds 1       a table of the paper, measured here
   rarenode table imbalance_fun                     beside what was published
@@ -35,6 +36,7 @@ app.command("demo")(demo.demo)
 app.command("fit")(fit.fit)
 app.command("evaluate")(evaluate.evaluate)
 app.command("predict")(predict.predict)
+app.command("report")(report.report)
 app.command("specs")(specs.specs)
 app.command("reproduce")(reproduce.reproduce)
 app.command("table")(table.table)

@@ -8,6 +8,7 @@ by what came out. This is an illustration, and no measurement of the method.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -27,6 +28,9 @@ TRAINING: dict[str, Any] = {"hidden": 300, "learning_rate": 1e-3, "batch_size": 
 
 def demo(
     seed: Annotated[int, typer.Option(metavar="S", help="Decides everything random.")] = 1,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The report to write: FILE.html.")] = Path(
+        "rarenode_demo.html"
+    ),
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
     """Train in four ways on synthetic data, and see the rare nodes appear.
@@ -34,7 +38,8 @@ def demo(
     The same network without weights, with node weights, and as an ensemble of five whose loss is also weighted by what
     its members are unsure of (GMU), all decided at 0.5. Last, what `rarenode fit` does by default, smaller: no weights,
     a forest beside the network, and for each node the threshold with the best expected F1. The last two change several
-    things at once, and the table does not say which of them helps. It says how many nodes each finds in the test rows.
+    things at once, and the table does not say which of them helps. It says how many nodes each finds in the test rows;
+    the page that is written beside it shows which.
 
     \b
     Examples:
@@ -42,20 +47,26 @@ def demo(
       rarenode demo --seed 3 --quiet
     """
     # torch takes a second to load, and most commands need none
-    from rarenode.cli.tables import comparison_table, figures_by_nodes  # noqa: PLC0415
+    from rarenode.cli.tables import comparison_table  # noqa: PLC0415
     from rarenode.data.synthetic import make_hierarchical  # noqa: PLC0415
+    from rarenode.metrics.figures import figures_by_nodes  # noqa: PLC0415
+    from rarenode.report import Report, report_on_model, require_page_name, write_report  # noqa: PLC0415
     from rarenode.training import TrainingRows, choose_progress, fit  # noqa: PLC0415
     from rarenode.training.presets import preset  # noqa: PLC0415
 
+    require_page_name(out)
     data = make_hierarchical(**DATA, seed=seed)
     print(f"{data!r}")
     rows = TrainingRows.from_dataset(data)
-    figures = {}
+    figures, reports = {}, []
     for name, (base, choices) in RUNS.items():
         model = fit(rows, preset(base, **(TRAINING | choices), seed=seed), watch=choose_progress(quiet))
         probs = model.predict_proba(data.test.X)
         figures[name] = figures_by_nodes(
             data.test.Y, probs, model.decide(probs), data.hierarchy, model.training_positives, data.scored
         )
+        reports.append(report_on_model(model, data.test.X, data.test.Y, name=name, rows="synthetic data, test rows"))
     print("Nodes found in test rows, and their mean F1 in percent")
     print_table(comparison_table(figures))
+    page, *_ = write_report(Report(tuple(reports)), out)
+    print(f"{page}: open it in a browser to see which nodes appear, which are lost, and why")

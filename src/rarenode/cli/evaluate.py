@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -52,7 +53,8 @@ def evaluate(
     very rows that are looked at, without their labels.
 
     F1, precision and recall are means over nodes, 0 where they are undefined; Bin. AP and AP are over all cells. A node
-    is found if it is decided in at least one row that carries it.
+    is found if it is decided in at least one row that carries it. The small bars say how many of the nodes that a row
+    carries have which recall: the first those with none, then one bar for each tenth. `rarenode report` shows it all.
 
     \b
     Examples:
@@ -62,11 +64,12 @@ def evaluate(
       rarenode evaluate runs/mine test.arff
     """
     # torch takes a second to load, and most commands need none
-    from rarenode.cli.predicting import decide, load_model_and_rows  # noqa: PLC0415
-    from rarenode.cli.tables import figures_by_nodes, figures_table  # noqa: PLC0415
+    from rarenode.cli.predicting import asking, decide, load_model_and_rows  # noqa: PLC0415
+    from rarenode.cli.tables import figures_table  # noqa: PLC0415
+    from rarenode.metrics.figures import figures_by_nodes  # noqa: PLC0415
 
     model, data, rows = load_model_and_rows(run, data, split, root)
-    probs = model.predict_proba(rows.X)
+    probs = asking(model, rows).predict_proba(rows.X)
     decided, how = decide(model, probs, decision)
     figures = figures_by_nodes(rows.Y, probs, decided, model.hierarchy, model.training_positives, model.scored)
     if as_json:
@@ -79,4 +82,4 @@ def evaluate(
         print(json.dumps(asdict(figures.all) | what | groups, indent=2))
     else:
         print(f"{run} on {data}, {len(rows.Y)} rows, nodes decided by {how}; percent")
-        print_table(figures_table(figures))
+        print_table(figures_table(figures, sys.stdout.encoding))

@@ -116,6 +116,9 @@ def fit(
         ),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the training that RUN holds.")] = False,
+    report: Annotated[
+        bool, typer.Option(help="Write RUN/report.html, on rows that the model has not seen; see `rarenode report`.")
+    ] = True,
     root: Root = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
@@ -137,6 +140,9 @@ def fit(
     Training writes checkpoints into RUN. Stopped by Ctrl-C or otherwise, in whatever fold, it goes on with --resume,
     to the same result.
 
+    In the end RUN/report.html shows which nodes are found, which are missed, and why: in the test rows of a dataset of
+    the catalogue; for a file of your own in its rows, each judged by a model that was not trained on it.
+
     \b
     Examples:
       rarenode fit cellcycle_FUN --out runs/best
@@ -148,9 +154,9 @@ def fit(
     """
     # torch takes a second to load, and most commands need none
     from rarenode.cli import run_folder  # noqa: PLC0415
+    from rarenode.cli.reporting import report_on_training  # noqa: PLC0415
     from rarenode.cli.sources import load_training_data  # noqa: PLC0415
-    from rarenode.training import choose_progress  # noqa: PLC0415
-    from rarenode.training import fit as fit_model  # noqa: PLC0415
+    from rarenode.training import choose_progress, fit_and_ask  # noqa: PLC0415
 
     options = {
         "decision": decision,
@@ -183,9 +189,13 @@ def fit(
             return
         run_folder.write_settings(out, data, settings)
     watch = choose_progress(quiet)
-    model = fit_model(source.rows, settings, valid=source.valid, folder=out, resume=resume, watch=watch)
-    run_folder.save_model(out, model.with_source(source.source, source.preparation, source.feature_names))
+    fitted = fit_and_ask(source.rows, settings, valid=source.valid, folder=out, resume=resume, watch=watch)
+    model = fitted.model.with_source(source.source, source.preparation, source.feature_names)
+    run_folder.save_model(out, model)
     if not quiet:
         last = model.history[-1]
         done = f"{last.epoch} epochs with the {model.engine} engine, loss {last.loss:.5g}"
         print(f"{out}: {done}; nodes decided by {settings.decision}")
+    told = report_on_training(out, model, fitted.unseen, source) if report else ""
+    if told and not quiet:
+        print(told)

@@ -40,14 +40,15 @@ def predict(
       rarenode predict runs/ten cellcycle_FUN --out predictions.parquet --uncertainty epistemic_kl
     """
     # torch takes a second to load, and most commands need none
-    from rarenode.cli.predicting import decide, load_model_and_rows  # noqa: PLC0415
+    from rarenode.cli.predicting import asking, decide, load_model_and_rows  # noqa: PLC0415
     from rarenode.cli.predictions import check_suffix, write_predictions  # noqa: PLC0415
 
     check_suffix(out)
     model, _, rows = load_model_and_rows(run, data, split, root)
-    nodes, probs = model.hierarchy.nodes, model.predict_proba(rows.X)
+    asked = asking(model, rows)
+    nodes, probs = model.hierarchy.nodes, asked.predict_proba(rows.X)
     decided, _ = decide(model, probs, decision)
-    lines = write_predictions(out, nodes, probs, decided, model.uncertainty(rows.X, uncertainty), decided_only)
+    lines = write_predictions(out, nodes, probs, decided, asked.uncertainty(rows.X, uncertainty), decided_only)
     if not quiet:
         cells = f"{len(rows.Y)} rows x {len(nodes)} nodes"
         print(f"{out}: {f'{lines} lines, decided of {cells}' if decided_only else f'{cells} = {lines} lines'}")

@@ -18,7 +18,7 @@ from rarenode.training import TrainedModel
 def load_model_and_rows(
     run: Path, data: str | None, split: SplitName | None, root: Path | None
 ) -> tuple[TrainedModel, str, Rows]:
-    """The model of a run, the DATA that is meant, and its rows, with features as this model takes them.
+    """The model of a run, the DATA that is meant, and its rows.
 
     DATA None is the dataset of the catalogue that the run was trained on.
 
@@ -32,7 +32,12 @@ def load_model_and_rows(
             raise ArgumentError(f"{run} was not trained on a dataset of the catalogue; name the DATA to look at")
     rows = load_rows(data, split, root, model.source, model.hierarchy)
     require_match(data, rows.feature_names, rows.hierarchy, model.feature_names, model.hierarchy)
-    return (replace(model, preparation=None) if rows.prepared else model), data, rows
+    return model, data, rows
+
+
+def asking(model: TrainedModel, rows: Rows) -> TrainedModel:
+    """The model that takes the features of these rows as they are."""
+    return replace(model, preparation=None) if rows.prepared else model
 
 
 def decide(model: TrainedModel, probs: NDArray[np.float32], decision: str | None) -> tuple[NDArray[np.bool_], str]:

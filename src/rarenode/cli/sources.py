@@ -35,6 +35,8 @@ class TrainingData:
     """Prepared."""
     valid: Split | None
     """Prepared rows to watch while training; None where all rows train."""
+    test: Split | None
+    """Prepared rows that a dataset of the catalogue keeps for judging."""
     feature_names: tuple[str, ...]
     preparation: Preparation
     """How rows that come later are prepared."""
@@ -71,6 +73,7 @@ def load_training_data(data: str, root: Path | None, keep_validation: bool) -> T
             source=data,
             rows=TrainingRows.from_dataset(dataset, with_valid=not keep_validation),
             valid=dataset.valid if keep_validation else None,
+            test=dataset.test,
             feature_names=dataset.feature_names,
             preparation=published_preparation(data, root),
         )
@@ -82,6 +85,7 @@ def load_training_data(data: str, root: Path | None, keep_validation: bool) -> T
         source=data,
         rows=TrainingRows(preparation.apply(content.X), content.Y, hierarchy, scored),
         valid=None,
+        test=None,
         feature_names=content.feature_names,
         preparation=preparation,
     )

@@ -3,7 +3,7 @@
 `reliability` compares, in bins of p, the mean probability with the share of positive cells; `ece`, the expected
 calibration error, is the mean distance of the two over cells. Cells of many nodes share a bin, where one node's excess
 may hide another's lack: look at bands of similar nodes (`ece_by_rarity`). Bins of equal width put nearly every cell of
-a rare node into the first; edges such as ``[0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1]`` look closer.
+a rare node into the first; edges such as `BINS` look closer.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from rarenode.metrics import RARITY_BANDS
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+BINS = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""Edges for nodes of which most are rare: nearly all cells are close to 0, where equal bins would not look."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from rarenode.data.preparation import Preparation, as_float32
+from rarenode.diagnosis import NodeDiagnosis
 from rarenode.errors import ArgumentError, Interrupted
 from rarenode.estimator.folder import EstimatorFile, read_estimator_file, write_estimator_file
 from rarenode.estimator.targets import class_names, read_targets
@@ -226,6 +227,16 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         unsure = self.model_.uncertainty(self._features(X, reset=False), kind)
         return unsure[:, self._class_columns()] if self.one_class_ else unsure
+
+    def diagnose(self, X: Any, y: Any) -> NodeDiagnosis:
+        """How well each node is found in labelled rows that were not trained on, and why it is missed.
+
+        Its ``to_frame()`` is a table with a line for each node.
+        """
+        check_is_fitted(self)
+        if self.one_class_:
+            raise ArgumentError("every row has one class, the likeliest: there are no thresholds to look at")
+        return self.model_.diagnose(self._features(X, reset=False), read_targets(y, self.hierarchy_).Y)
 
     def score(self, X: Any, y: Any) -> float:
         """The mean over nodes of their F1, 0 where it is undefined; accuracy, where every row has one class.

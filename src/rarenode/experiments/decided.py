@@ -14,6 +14,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from rarenode.decision import Rule
+from rarenode.decision.calibration_error import BINS
 from rarenode.errors import FileFormatError
 from rarenode.experiments.grid import Cell
 from rarenode.experiments.record import FORBID, Count, record_path, write_lines
@@ -22,8 +23,6 @@ from rarenode.training.settings import explain
 
 CalibrationName = Literal["none", "temperature", "temperature_by_depth", "isotonic"]
 FittedOn = Literal["held_out", "test_without_labels"]
-BINS = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""Of probabilities, for reliability and ECE: nearly all cells are close to 0, where equal bins would not look."""
 Share = Annotated[float, Field(ge=0, le=1)]
 
 

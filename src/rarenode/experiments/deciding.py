@@ -32,10 +32,9 @@ from rarenode.decision import (
     make_strategy,
     reliability,
 )
+from rarenode.decision.calibration_error import BINS
 from rarenode.errors import ArgumentError
-from rarenode.experiments.curves import precision_at_recalls
 from rarenode.experiments.decided import (
-    BINS,
     CalibrationName,
     CalibrationShown,
     Decided,
@@ -49,6 +48,7 @@ from rarenode.experiments.published import best_published
 from rarenode.experiments.scores import Scores
 from rarenode.experiments.spec import PRECISION_OF_PAPER
 from rarenode.metrics import RARITY_BANDS, Summary, summary, summary_by_depth, summary_by_rarity
+from rarenode.metrics.precision_recall import precision_at_recalls
 
 CALIBRATED = "expected_f1"
 """The strategy that is tried under each calibration."""

@@ -19,7 +19,8 @@ from rarenode.metrics import Summary
 from rarenode.training.atomic import replacing
 from rarenode.training.settings import Settings, explain
 
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, lt=2**53)]
+"""So small that sums over many records are numbers to compute with."""
 NotNegative = Annotated[float, Field(ge=0)]
 NODES = "nodes.json"
 DECISIONS = "decisions"
@@ -126,19 +127,28 @@ def read_record(folder: Path, cell: Cell) -> Record | None:
         FileFormatError: the file is no record, or one of another training.
     """
     path = record_path(folder, cell)
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except OSError as error:
-        raise FileFormatError(path, None, f"it cannot be read: {error.strerror}") from None
-    try:
-        record = Record.model_validate_json(content, strict=False)
-    except ValidationError as error:
-        raise FileFormatError(path, None, f"this is no record: {explain(error, Record)}") from None
+    record = load_record(path)
     if record.dataset != cell.dataset or decisive_of(record.settings) != cell.decisive:
         raise FileFormatError(path, None, "this is the record of another training; remove it, and it will be made anew")
     return record
+
+
+def load_record(path: Path) -> Record:
+    """The record that a file holds, of whatever training.
+
+    Raises:
+        FileFormatError: the file cannot be read, or is no record.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise FileFormatError(path, None, f"it cannot be read: {error.strerror}") from None
+    try:
+        return Record.model_validate_json(content, strict=False)
+    except ValidationError as error:
+        raise FileFormatError(path, None, f"this is no record: {explain(error, Record)}") from None
 
 
 def read_nodes(folder: Path, dataset: str) -> DatasetNodes:

@@ -1,7 +1,7 @@
 """From rows and settings to a model: the loop, checkpoints and resuming, and the folder that a model is saved in."""
 
 from rarenode.training.checkpoint import remove_checkpoint
-from rarenode.training.fit import fit
+from rarenode.training.fit import fit, fit_and_ask
 from rarenode.training.history import EpochRecord
 from rarenode.training.loop import train
 from rarenode.training.progress import Outlook, PlainProgress, RichProgress, Silent, Watch, choose_progress
@@ -21,6 +21,7 @@ __all__ = [
     "Watch",
     "choose_progress",
     "fit",
+    "fit_and_ask",
     "remove_checkpoint",
     "train",
 ]

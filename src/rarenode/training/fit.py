@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,15 @@ from rarenode.training.rows import TrainingRows
 from rarenode.training.settings import Settings
 from rarenode.training.trained import TrainedModel
 from rarenode.training.unseen import Unseen, cross_fit, hold_out
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A model that decides, and what is known of it on rows that it, or the model that was asked, has not seen."""
+
+    model: TrainedModel
+    unseen: Unseen | None
+    """None where all rows trained and none was set aside."""
 
 
 def fit(
@@ -32,6 +41,19 @@ def fit(
     Arguments and errors are those of `train`; ``valid`` is for settings without holdout and folds. With folds, their
     models lie in ``folder`` until `remove_folds`; where nothing is to be found on them, only the last is trained.
     """
+    return fit_and_ask(rows, settings, valid=valid, folder=folder, resume=resume, watch=watch).model
+
+
+def fit_and_ask(
+    rows: TrainingRows,
+    settings: Settings,
+    *,
+    valid: Split | None = None,
+    folder: Path | str | None = None,
+    resume: bool = False,
+    watch: Watch | None = None,
+) -> Fitted:
+    """The same as `fit`, together with the unseen rows on which the thresholds were found."""
     if valid is not None and (settings.folds is not None or settings.holdout is not None):
         raise ArgumentError("holdout and folds choose validation rows themselves; give none, or set neither")
     strategy = make_strategy(settings.decision)
@@ -39,9 +61,11 @@ def fit(
         unseen: Unseen = cross_fit(rows, settings, settings.folds, folder=folder, resume=resume, watch=watch)
         # What was asked for; the last training had epochs of its own, which its history tells.
         model = unseen.decide(strategy, settings.rule)
-        return replace(model, settings=settings, fingerprints={**model.fingerprints, "settings": settings.fingerprint})
+        told = replace(model, settings=settings, fingerprints={**model.fingerprints, "settings": settings.fingerprint})
+        return Fitted(told, unseen)
     if settings.holdout is not None:
         unseen = hold_out(rows, settings, settings.holdout, folder=folder, resume=resume, watch=watch)
-        return unseen.decide(strategy, settings.rule)
+        return Fitted(unseen.decide(strategy, settings.rule), unseen)
     model = train(rows, settings, valid=valid, folder=folder, resume=resume, watch=watch)
-    return model.with_thresholds(strategy.fit(np.zeros((1, len(rows.hierarchy))), rule=settings.rule))
+    thresholds = strategy.fit(np.zeros((1, len(rows.hierarchy))), rule=settings.rule)
+    return Fitted(model.with_thresholds(thresholds), None)

@@ -1,49 +1,79 @@
-"""The model card: what a person who finds the folder wants to know, in Markdown.
+"""The model card: what a person who finds the folder, or opens the report, wants to know.
 
 It is written from the record that is saved, for reading only; loading a model never looks at it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from rarenode.metrics import RARITY_BANDS
-from rarenode.printable import printable
+from rarenode.training.card import Card, Code, Heading, Paragraph, code, plain, table, to_markdown
 from rarenode.training.model_folder import ModelFile
 
 
 def write_card(record: ModelFile) -> str:
+    """The card of a model, in Markdown."""
+    title = f"A rarenode model{f' of {plain(record.source)}' if record.source else ''}"
+    return to_markdown(title, make_card(record))
+
+
+def make_card(record: ModelFile) -> Card:
     """The card of a model."""
     settings = record.settings
     members = f"{settings.members} members ({settings.ensemble})" if settings.members > 1 else "a single model"
     forest = "" if record.forest is None else f", joined with a forest of {record.forest.trees} trees"
-    parts = [
-        f"# A rarenode model{f' of {_plain(record.source)}' if record.source else ''}",
-        f"It predicts the {len(record.hierarchy.nodes):,} nodes of a hierarchy with {len(record.hierarchy.edges):,} "
-        f"edges from {record.features:,} features: {members}, {settings.layers} linear layers of {settings.hidden} "
-        f"hidden units{forest}. A parent is never less probable than its child.",
-        "## Use",
-        '```python\nfrom rarenode.training import TrainedModel\n\nmodel = TrainedModel.load("this folder")\n'
-        "probabilities = model.predict_proba(X)  # rows x nodes, in the order of model.hierarchy.nodes\n"
-        "decided = model.predict(X)  # the same shape; with a node, all its ancestors\n```",
-        _decision(record),
-        _preparation(record),
-        "## What it learnt from",
-        "A node that few rows carry is predicted poorly, and one that none carries is not predicted at all. "
-        "Probabilities are not calibrated.",
-        _table(("training rows of a node", "nodes"), _rarity(record)),
-        "## Training",
-        _table(("setting", "value"), [(name, _code(value)) for name, value in settings.to_dict().items()]),
-        _outcome(record),
-        "## Versions and fingerprints",
-        _table(
-            ("what", "value"),
-            [(name, _code(v)) for name, v in [*record.versions.items(), *record.fingerprints.items()]],
+    return (
+        Paragraph(
+            f"It predicts the {len(record.hierarchy.nodes):,} nodes of a hierarchy with "
+            f"{len(record.hierarchy.edges):,} edges from {record.features:,} features: {members}, "
+            f"{settings.layers} linear layers of {settings.hidden} hidden units{forest}. "
+            "A parent is never less probable than its child."
         ),
-    ]
-    return "\n\n".join(parts) + "\n"
+        Heading("Use"),
+        Code(
+            'from rarenode.training import TrainedModel\n\nmodel = TrainedModel.load("this folder")\n'
+            "probabilities = model.predict_proba(X)  # rows x nodes, in the order of model.hierarchy.nodes\n"
+            "decided = model.predict(X)  # the same shape; with a node, all its ancestors",
+            "python",
+        ),
+        Paragraph(_decision(record)),
+        Paragraph(_preparation(record)),
+        Heading("What it learnt from"),
+        Paragraph(_source(record)),
+        table(("training rows of a node", "nodes"), _rarity(record)),
+        Heading("Limits"),
+        Paragraph(
+            "A node that few rows carry is predicted poorly, and one that none carries is not predicted at all. "
+            "Probabilities are not calibrated. Rows that differ from those it learnt from, in how they were measured "
+            "or in how common each node is, are decided less well than the figures say; nothing here notices that."
+        ),
+        Heading("Training"),
+        table(("setting", "value"), [(name, code(value)) for name, value in settings.to_dict().items()]),
+        Paragraph(_outcome(record)),
+        Heading("How to make it again"),
+        Paragraph(
+            "The same rows, settings and versions give the same model on the same kind of machine. The settings above, "
+            "in TOML, are `settings.toml` in the folder of a `rarenode fit`."
+        ),
+        Code(f"rarenode fit {_data(record)} --settings settings.toml --out RUN", "sh"),
+        table(
+            ("what", "value"),
+            [(plain(name), code(value)) for name, value in [*record.versions.items(), *record.fingerprints.items()]],
+        ),
+    )
+
+
+def _data(record: ModelFile) -> str:
+    """The DATA of a command: nothing in it can be taken for more than one word by a shell."""
+    source = plain(record.source)
+    return "'" + source.replace("'", " ") + "'" if source.strip() else "DATA"
+
+
+def _source(record: ModelFile) -> str:
+    if not record.source.strip():
+        return "Where its rows came from is not recorded."
+    return f"Its rows came from {code(record.source)}."
 
 
 def _decision(record: ModelFile) -> str:
@@ -51,8 +81,8 @@ def _decision(record: ModelFile) -> str:
         return "A node is decided where its probability is at least 0.5."
     strategy, rule, values = record.thresholds.strategy, record.thresholds.rule, set(record.thresholds.values)
     if len(values) == 1 and None not in values:
-        return f"A node is decided where its probability is at least {values.pop():g} ({_code(strategy)})."
-    return f"Every node has a threshold of its own ({_code(strategy)}); decisions are made coherent by {_code(rule)}."
+        return f"A node is decided where its probability is at least {values.pop():g} ({code(strategy)})."
+    return f"Every node has a threshold of its own ({code(strategy)}); decisions are made coherent by {code(rule)}."
 
 
 def _preparation(record: ModelFile) -> str:
@@ -73,20 +103,14 @@ def _outcome(record: ModelFile) -> str:
     if not record.history:
         return "No epoch was recorded."
     last = record.history[-1]
-    text = f"After {last.epoch} epochs with the {record.engine} engine the loss was {last.loss:.5g}"
+    text = f"After {last.epoch} epochs with the {plain(record.engine)} engine the loss was {last.loss:.5g}"
+    measured = [(epoch.valid.ap, -epoch.epoch, epoch.valid.f1) for epoch in record.history if epoch.valid is not None]
+    if record.settings.early_stopping is not None and measured:
+        ap, epoch, f1 = max(measured)
+        return (
+            f"{text}; the parameters are those of epoch {-epoch}, with the best AP on validation rows: "
+            f"{100 * ap:.2f} %, and F1 {100 * f1:.2f} %."
+        )
     if last.valid is not None:
         text += f", and on validation rows AP {100 * last.valid.ap:.2f} % and F1 {100 * last.valid.f1:.2f} %"
     return f"{text}."
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *rows])
-
-
-def _code(value: object) -> str:
-    return f"`{_plain(str(value))}`"
-
-
-def _plain(text: str) -> str:
-    """Text that cannot end its line, its cell or its code."""
-    return "".join(" " if c in "|`<>[]" else c for c in printable(text))

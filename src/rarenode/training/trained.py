@@ -18,15 +18,17 @@ from rarenode.decision.by_name import make_strategy
 from rarenode.decision.expected_f import ExpectedF
 from rarenode.decision.fixed import Fixed
 from rarenode.decision.thresholds import Thresholds
+from rarenode.diagnosis import NodeDiagnosis, diagnose
 from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models import Forest, MlpEnsemble
 from rarenode.models.mlp import Parameters
 from rarenode.models.network import MlpNetwork
 from rarenode.objective import constrain, uncertainty
+from rarenode.training.card import Card
 from rarenode.training.history import EpochRecord
 from rarenode.training.inference import Floats, Logits, blocks, mean_probs, sigmoid
-from rarenode.training.model_card import write_card
+from rarenode.training.model_card import make_card, write_card
 from rarenode.training.model_folder import ModelFile, read_model_folder, write_model_folder
 from rarenode.training.rows import check_features
 from rarenode.training.settings import Settings
@@ -112,8 +114,12 @@ class TrainedModel:
 
     def decide(self, probs: Any) -> NDArray[np.bool_]:
         """The same, from probabilities that `predict_proba` gave."""
-        thresholds = self.thresholds or Thresholds(np.full(self.shape.nodes, 0.5), strategy="fixed")
-        return thresholds.decide(probs, self.hierarchy)
+        return self.decides_with.decide(probs, self.hierarchy)
+
+    @property
+    def decides_with(self) -> Thresholds:
+        """The thresholds of `predict`, whether they were found or are 0.5."""
+        return self.thresholds or Thresholds(np.full(self.shape.nodes, 0.5), strategy="fixed")
 
     def predict_together(self, X: Any, decision: str = "expected_f1") -> NDArray[np.bool_]:
         """Decided nodes (rows, nodes), with thresholds that are found on these rows themselves, without labels.
@@ -154,6 +160,34 @@ class TrainedModel:
             result[rows] = uncertainty(sigmoid(logits(features[rows])), kind)
         return result
 
+    def highest_voice(self, X: Any) -> Floats | None:
+        """The highest probability that a member, or the forest, gives each node by itself, (rows, nodes).
+
+        Where it reaches a threshold that the joint probability does not, they disagree. None if there is but one voice.
+        """
+        if self.shape.models == 1 and self.forest is None:
+            return None
+        features, logits = self._prepared(X), self._logits()
+        result = np.empty((len(features), self.shape.nodes), dtype=np.float32)
+        for rows in blocks(len(features), self.shape):
+            result[rows] = constrain(sigmoid(logits(features[rows])), self.hierarchy).max(axis=0)
+        if self.forest is not None:
+            np.maximum(result, self.forest.predict_proba(features), out=result)
+        return result
+
+    def diagnose(self, X: Any, Y: Any) -> NodeDiagnosis:
+        """How well each node is found in labelled rows that the model has not seen, and why it is missed."""
+        return diagnose(
+            Y,
+            self.predict_proba(X),
+            self.hierarchy,
+            self.decides_with,
+            self.training_positives,
+            scored=self.scored,
+            highest_voice=self.highest_voice(X),
+            uncertainty=self.uncertainty(X),
+        )
+
     def _prepared(self, X: Any) -> Floats:
         if self.preparation is not None:
             return self.preparation.apply(X)
@@ -180,7 +214,15 @@ class TrainedModel:
         Raises:
             OSError: it could not be written.
         """
-        record = ModelFile.describe(
+        record = self._record()
+        write_model_folder(Path(folder), record, self.parameters, self.forest, write_card(record))
+
+    def card(self) -> Card:
+        """What a person wants to know of the model; `save` writes it as ``README.md``."""
+        return make_card(self._record())
+
+    def _record(self) -> ModelFile:
+        return ModelFile.describe(
             features=self.shape.features,
             hierarchy=self.hierarchy,
             scored=self.scored,
@@ -196,7 +238,6 @@ class TrainedModel:
             forest=self.forest,
             thresholds=self.thresholds,
         )
-        write_model_folder(Path(folder), record, self.parameters, self.forest, write_card(record))
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:

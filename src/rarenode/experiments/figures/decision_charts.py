@@ -13,14 +13,15 @@ from pathlib import Path
 from statistics import fmean
 from typing import get_args
 
+from rarenode.decision.calibration_error import BINS
 from rarenode.errors import ArgumentError
 from rarenode.experiments.comparison import Estimate
-from rarenode.experiments.curves import POINTS
-from rarenode.experiments.decided import BINS, CalibrationName, DecidedRecord
+from rarenode.experiments.decided import CalibrationName, DecidedRecord
 from rarenode.experiments.decision_comparison import DecidedRecords, compare_decisions, families, gather_decided
 from rarenode.experiments.figures.chart import Chart, FigureData, Line
 from rarenode.experiments.spec import Spec
 from rarenode.metrics import RARITY_BANDS
+from rarenode.metrics.precision_recall import POINTS
 
 RECALLS = tuple(100 * point / POINTS for point in range(1, POINTS + 1))
 

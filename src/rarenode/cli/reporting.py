@@ -1,0 +1,86 @@
+"""RUNs on the command line, as what a report tells of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rarenode.cli.predicting import load_model_and_rows
+from rarenode.cli.sources import TrainingData
+from rarenode.data.catalogue import SplitName, catalogue
+from rarenode.errors import ArgumentError, MissingFileError
+from rarenode.report import (
+    Report,
+    RunReport,
+    group_by_seed,
+    report_on_model,
+    report_on_probabilities,
+    report_on_records,
+    write_report,
+)
+from rarenode.training import TrainedModel
+from rarenode.training.unseen import Unseen
+
+PAGE = "report.html"
+
+
+def collect_runs(
+    runs: Sequence[Path],
+    names: Sequence[str] | None,
+    data: str | None,
+    split: SplitName | None,
+    decision: str | None,
+    root: Path | None,
+) -> tuple[RunReport, ...]:
+    """One report for each folder and for each training that records are of, in the order of the first of each.
+
+    Raises:
+        ArgumentError: there are not as many names as runs, or records are to be looked at on other rows.
+        MissingFileError: a RUN is not there.
+    """
+    for run in runs:
+        if not run.exists():
+            raise MissingFileError(f"{run} is not there; RUN is a folder of `rarenode fit` or a record of `reproduce`")
+    folders = [run for run in runs if run.is_dir()]
+    records = group_by_seed([run for run in runs if not run.is_dir()])
+    if records and (data, split, decision) != (None, None, None):
+        raise ArgumentError("records are of the test rows at 0.5; --data, --split and --decision are for folders")
+    groups = sorted([*([folder] for folder in folders), *records], key=lambda group: runs.index(group[0]))
+    if names is not None and len(names) != len(groups):
+        raise ArgumentError(f"there are {len(groups)} runs, and {len(names)} names; give one for each, or none")
+    named: Sequence[str | None] = names or [None] * len(groups)
+    return tuple(
+        _report_on_folder(group[0], name or str(group[0]), data, split, decision, root)
+        if group[0].is_dir()
+        else report_on_records(group, name=name, root=root)
+        for group, name in zip(groups, named, strict=True)
+    )
+
+
+def report_on_training(out: Path, model: TrainedModel, unseen: Unseen | None, source: TrainingData) -> str:
+    """Write the report of a run that has just been trained, on rows that it has not seen.
+
+    Returns:
+        What to tell the user: where it is, or why there is none.
+    """
+    name = out.name or str(out)
+    if source.test is not None:
+        X, Y = source.test.X, source.test.Y
+        run = report_on_model(model, X, Y, name=name, rows=f"{source.source}, test rows", prepared=True)
+    elif unseen is not None:
+        how = "held out" if model.settings.holdout is not None else "each judged by a model trained without it"
+        run = report_on_probabilities(
+            model, unseen.Y, unseen.probs, name=name, rows=f"{source.source}, {how}", thresholds=model.decides_with
+        )
+    else:
+        return f"no report, as all rows trained; `rarenode report {out} --data FILE` makes one on others"
+    page, *_ = write_report(Report((run,)), out / PAGE)
+    return f"{page}: which nodes are found, which are missed, and why"
+
+
+def _report_on_folder(
+    run: Path, name: str, data: str | None, split: SplitName | None, decision: str | None, root: Path | None
+) -> RunReport:
+    model, data, rows = load_model_and_rows(run, data, split, root)
+    which = f"{data}, {split or 'test'} rows" if data in catalogue() else data
+    return report_on_model(model, rows.X, rows.Y, name=name, rows=which, decision=decision, prepared=rows.prepared)

@@ -1,0 +1,58 @@
+// @ts-check
+// How many nodes are missed for which reason: a bar of shares, and a list that leads to the nodes in the table.
+
+/**
+ * @param {RunsReport} report
+ * @param {Run} run
+ * @param {boolean} dark
+ * @param {(reason: number) => void} open shows the missed nodes of a reason in the table; -1: all missed
+ */
+function showReasons(report, run, dark, open) {
+  const counts = report.reasons.map(() => 0);
+  const states = [0, 0, 0, 0];
+  run.state.forEach((state, column) => {
+    states[state]++;
+    if (state === MISSED && run.reason[column] >= 0) counts[run.reason[column]]++;
+  });
+  const told = states[FOUND] + states[MISSED];
+  const sentence = element("p", { class: "lead" });
+  if (states[MISSED] === 0) sentence.append(`All of ${counted(told, "node")} that rows carry are found.`);
+  else sentence.append(element("strong", { text: asCount(states[MISSED]) }), ` of ${counted(told, "node")} that rows carry ${states[MISSED] === 1 ? "is" : "are"} missed: decided in none of the rows that carry ${states[MISSED] === 1 ? "it" : "them"}.`);
+  const aside = [states[NO_ROWS] > 0 && `${counted(states[NO_ROWS], "node")} ${states[NO_ROWS] === 1 ? "has" : "have"} no rows to be found in`, states[NOT_SCORED] > 0 && `${counted(states[NOT_SCORED], "node")} ${states[NOT_SCORED] === 1 ? "is" : "are"} not scored`].filter(Boolean);
+  if (aside.length > 0) sentence.append(element("span", { class: "quiet", text: ` ${aside.join("; ")}.` }));
+  const place = byId("reasons");
+  place.replaceChildren(sentence);
+  if (states[MISSED] === 0) return;
+  const bar = element("div", { class: "share-bar", "aria-hidden": "true" });
+  const list = element("ul", { class: "reason-list" });
+  report.reasons.forEach((reason, number) => {
+    if (counts[number] === 0) return;
+    const look = reasonFill(number, dark);
+    const part = element("span", { title: `${reason.label}: ${asCount(counts[number])}` });
+    part.style.backgroundColor = look.css;
+    part.style.flexGrow = String(counts[number]);
+    bar.append(part);
+    list.append(element("li", {}, reasonButton(reason, counts[number], states[MISSED], look, () => open(number)), element("p", { class: "quiet", text: reason.help })));
+  });
+  place.append(bar, list);
+}
+
+/**
+ * @param {{label: string, help: string}} reason
+ * @param {number} count
+ * @param {number} all
+ * @param {Fill} look
+ * @param {() => void} open
+ */
+function reasonButton(reason, count, all, look, open) {
+  const button = element(
+    "button",
+    { type: "button", class: "reason", title: "Show these nodes in the table" },
+    swatch(look),
+    element("span", { class: "reason-label", text: reason.label }),
+    element("span", { class: "reason-count", text: asCount(count) }),
+    element("span", { class: "reason-share", text: asPercent(count / all) }),
+  );
+  button.addEventListener("click", open);
+  return button;
+}

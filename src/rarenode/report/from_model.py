@@ -1,0 +1,120 @@
+"""From a model and labelled rows to a `RunReport`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarenode.decision.calibration_error import BINS, Reliability, reliability
+from rarenode.decision.thresholds import Thresholds
+from rarenode.diagnosis import NodeDiagnosis, diagnose
+from rarenode.metrics import summary
+from rarenode.metrics.average_precision import average_precision
+from rarenode.metrics.bootstrap import deviations_over_rows
+from rarenode.metrics.precision_recall import precision_at_recalls
+from rarenode.report.groups import rarity_bands
+from rarenode.report.run_report import BandCurve, RunReport
+from rarenode.report.unsure_rows import find_unsure_rows
+from rarenode.training import TrainedModel
+
+DRAWS = 200
+Bools = NDArray[np.bool_]
+
+
+def report_on_model(
+    model: TrainedModel,
+    X: Any,
+    Y: Bools,
+    *,
+    name: str,
+    rows: str,
+    decision: str | None = None,
+    prepared: bool = False,
+) -> RunReport:
+    """What a model does on labelled rows that it has not seen.
+
+    Args:
+        model: the model.
+        X: features (rows, features).
+        Y: labels (rows, nodes).
+        name: what the run is called.
+        rows: which rows these are, in a few words.
+        decision: ``fixed:0.3``, ``expected_f1``, ... instead of the model's own; see `TrainedModel.thresholds_for`.
+        prepared: whether ``X`` is what the network is fed, even if the model could prepare raw features.
+    """
+    asked = replace(model, preparation=None) if prepared else model
+    probs = asked.predict_proba(X)
+    thresholds = model.decides_with if decision is None else model.thresholds_for(probs, decision)
+    return report_on_probabilities(
+        model,
+        Y,
+        probs,
+        name=name,
+        rows=rows,
+        thresholds=thresholds,
+        highest_voice=asked.highest_voice(X),
+        uncertainty=asked.uncertainty(X),
+    )
+
+
+def report_on_probabilities(
+    model: TrainedModel,
+    Y: Bools,
+    probs: NDArray[np.float32],
+    *,
+    name: str,
+    rows: str,
+    thresholds: Thresholds,
+    highest_voice: NDArray[np.float32] | None = None,
+    uncertainty: NDArray[np.float32] | None = None,
+) -> RunReport:
+    """The same from probabilities, which may be those of models that were trained without the rows."""
+    decided = thresholds.decide(probs, model.hierarchy)
+    scored = model.scored
+    nodes = diagnose(
+        Y,
+        probs,
+        model.hierarchy,
+        thresholds,
+        model.training_positives,
+        scored=scored,
+        highest_voice=highest_voice,
+        uncertainty=uncertainty,
+    )
+    y, p, d = Y[:, scored], probs[:, scored], decided[:, scored]
+    how = thresholds.strategy or "thresholds of its own"
+    return RunReport(
+        name=name,
+        about=f"{rows}: {len(Y):,} rows; nodes decided by {how}, {thresholds.rule.replace('_', ' ')}",
+        # 0 and 1 are probabilities too: a summary of them is that of the decisions.
+        summary=replace(summary(y, d), ap=average_precision(y, p)),
+        deviations=deviations_over_rows(y, p, d, draws=DRAWS),
+        deviations_of=f"{DRAWS} draws of these rows, with replacement",
+        nodes=nodes,
+        card=model.card(),
+        curves=_curves(Y, probs, nodes),
+        reliability=_reliability(Y, probs, nodes),
+        history=model.history,
+        unsure_rows=find_unsure_rows(Y, probs, decided, scored),
+    )
+
+
+def _curves(Y: Bools, probs: NDArray[Any], nodes: NodeDiagnosis) -> dict[str, BandCurve]:
+    curves = {}
+    for band, mask in rarity_bands(nodes):
+        best = precision_at_recalls(Y[:, mask], probs[:, mask])
+        hits, claims, positives = (
+            int(values[mask].sum())
+            for values in (nodes.scores.true_positives, nodes.scores.predicted, nodes.scores.support)
+        )
+        point = (hits / positives, hits / claims) if positives and claims else None
+        curves[band] = BandCurve(() if best is None else tuple(best.tolist()), point)
+    return curves
+
+
+def _reliability(Y: Bools, probs: NDArray[Any], nodes: NodeDiagnosis) -> dict[str, Reliability]:
+    masks = {"all": nodes.scored} | dict(rarity_bands(nodes))
+    return {band: reliability(probs[:, mask], Y[:, mask], BINS) for band, mask in masks.items() if len(Y)}

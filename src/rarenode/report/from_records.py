@@ -1,0 +1,178 @@
+"""From records of `rarenode reproduce` to a `RunReport`.
+
+A record keeps what each node came to on the test rows at the threshold 0.5, but no probabilities: there is no curve, no
+reliability and, but for nodes without training rows, no reason for what was missed. Records of the same training with
+different seeds are one run. Its figures are means over seeds, its deviations those between seeds, and the counts of a
+node are sums over seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from statistics import fmean, stdev
+
+import numpy as np
+
+from rarenode.data.dataset import load_dataset
+from rarenode.decision.thresholds import Thresholds
+from rarenode.diagnosis.from_counts import diagnose_counts
+from rarenode.errors import DataError, FileFormatError
+from rarenode.experiments.grid import Cell, decisive_of
+from rarenode.experiments.record import NODES, DatasetNodes, Record, load_record, read_nodes
+from rarenode.hierarchy import Hierarchy
+from rarenode.metrics import Summary
+from rarenode.metrics.bootstrap import Deviations
+from rarenode.metrics.node_scores import NodeScores, divide
+from rarenode.report.run_report import RunReport
+from rarenode.training.card import Card, Code, Heading, Paragraph, code, plain, table
+
+
+def group_by_seed(paths: Sequence[Path]) -> list[list[Path]]:
+    """Records that differ by nothing but the seed together, in the order in which the first of each comes.
+
+    Raises:
+        FileFormatError: a file is no record.
+    """
+    groups: dict[str, list[Path]] = {}
+    for path in paths:
+        record = load_record(path)
+        decisive = {name: value for name, value in decisive_of(record.settings).items() if name != "seed"}
+        groups.setdefault(f"{record.dataset} {sorted(decisive.items())}", []).append(path)
+    return list(groups.values())
+
+
+def report_on_records(paths: Sequence[Path], *, name: str | None = None, root: Path | None = None) -> RunReport:
+    """What records of one training, with one seed or several, say together.
+
+    Args:
+        paths: the files; beside them lies ``nodes.json``.
+        name: what the run is called; by default what differs from the paper's hyperparameters.
+        root: the folder that holds the datasets, where the hierarchy is read.
+
+    Raises:
+        FileFormatError: a file is damaged, or says what cannot be.
+        DataError: the hierarchy on disk is not the one that was trained on, or records are of different data.
+        MissingFileError: the dataset is not on disk.
+    """
+    records = [load_record(path) for path in paths]
+    first = records[0]
+    shared = _nodes_beside(paths)
+    hierarchy = load_dataset(first.dataset, root, "none").hierarchy
+    if (hierarchy.fingerprint, hierarchy.nodes) != (shared.hierarchy, shared.names):
+        raise DataError(f"{paths[0].with_name(NODES)} is of another hierarchy than {first.dataset} has on disk")
+    scores = _pooled(records, paths, shared)
+    seeds = ", ".join(str(record.settings.seed) for record in records)
+    return RunReport(
+        name=name or _name(first),
+        about=f"{first.dataset}, test rows; nodes decided at 0.5; {'seed' if len(records) == 1 else 'seeds'} {seeds}",
+        summary=_mean(records),
+        deviations=_deviations(records) if len(records) > 1 else None,
+        deviations_of=f"{len(records)} trainings with different seeds" if len(records) > 1 else "",
+        nodes=diagnose_counts(
+            hierarchy,
+            scores,
+            Thresholds(np.full(len(hierarchy), 0.5), strategy="fixed"),
+            np.array(shared.training_rows, dtype=np.int64),
+            np.array(shared.scored, dtype=np.bool_),
+        ),
+        card=_card(records, hierarchy),
+        curves={},
+        reliability={},
+        history=(),
+        unsure_rows=(),
+    )
+
+
+def _name(record: Record) -> str:
+    """The name of its cell, without seed and fingerprint."""
+    told = Cell(record.dataset, record.settings).name.rsplit("-", 1)[0]
+    parts = [part for part in told.split(",") if not part.startswith("seed=")]
+    return ", ".join(parts) or "as in the paper"
+
+
+def _nodes_beside(paths: Sequence[Path]) -> DatasetNodes:
+    """What ``nodes.json`` holds; records from several folders must have the same beside them."""
+    folders = list(dict.fromkeys(path.parent for path in paths))
+    first, *others = (read_nodes(folder.parent, folder.name) for folder in folders)
+    for folder, nodes in zip(folders[1:], others, strict=True):
+        if nodes != first:
+            raise DataError(f"{folder / NODES} is of other data than {folders[0] / NODES}; records of both are no run")
+    return first
+
+
+def _pooled(records: Sequence[Record], paths: Sequence[Path], shared: DatasetNodes) -> NodeScores:
+    """Scores from counts that are summed over seeds."""
+    nodes = len(shared.names)
+    hits, claimed = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
+    rows = np.array(shared.test_rows, dtype=np.int64)
+    for record, path in zip(records, paths, strict=True):
+        listed = record.nodes
+        columns = np.array(listed.column, dtype=np.int64)
+        if len(columns) and columns.max() >= nodes:
+            raise FileFormatError(path, None, f"it has columns beyond the {nodes} nodes of {NODES}")
+        if len(np.unique(columns)) < len(columns):
+            raise FileFormatError(path, None, "it has a column twice")
+        mine, own = (np.array(values, dtype=np.int64) for values in (listed.true_positives, listed.predicted))
+        if (mine > np.minimum(own, rows[columns])).any():
+            raise FileFormatError(path, None, "a node is found in more rows than it is predicted or carried in")
+        np.add.at(hits, columns, mine)
+        np.add.at(claimed, columns, own)
+    support = rows * len(records)
+    return NodeScores(
+        precision=divide(hits, claimed),
+        recall=divide(hits, support),
+        f1=divide(2 * hits, claimed + support),
+        true_positives=hits,
+        predicted=claimed,
+        support=support,
+    )
+
+
+def _mean(records: Sequence[Record]) -> Summary:
+    def mean(name: str) -> float:
+        return fmean(getattr(record.summary, name) for record in records)
+
+    return Summary(
+        f1=mean("f1"),
+        precision=mean("precision"),
+        recall=mean("recall"),
+        bin_ap=mean("bin_ap"),
+        ap=mean("ap"),
+        nodes=round(mean("nodes")),
+        nodes_predicted=round(mean("nodes_predicted")),
+        nodes_found=round(mean("nodes_found")),
+    )
+
+
+def _deviations(records: Sequence[Record]) -> Deviations:
+    return Deviations(
+        **{f.name: stdev(getattr(record.summary, f.name) for record in records) for f in fields(Deviations)}
+    )
+
+
+def _card(records: Sequence[Record], hierarchy: Hierarchy) -> Card:
+    first = records[0]
+    return (
+        Paragraph(
+            f"{len(records)} of the trainings that `rarenode reproduce` made on {code(first.dataset)}, with the "
+            f"{plain(first.engine)} engine on {plain(first.machine)}. The models were not kept; their records were."
+        ),
+        Heading("Limits"),
+        Paragraph(
+            "Scores are those of the test rows at the threshold 0.5. Records hold no probabilities, so there are no "
+            "curves, no uncertainty, and few reasons for what was missed; a run of `rarenode fit` has them."
+        ),
+        Heading("How to make it again"),
+        Code(f"rarenode fit {plain(first.dataset)} --settings settings.toml --out RUN", "sh"),
+        Paragraph("where `settings.toml` is"),
+        Code(first.settings.to_toml().strip(), "toml"),
+        table(
+            ("what", "value"),
+            [
+                (plain(name), code(value))
+                for name, value in [*first.versions.items(), ("hierarchy", hierarchy.fingerprint)]
+            ],
+        ),
+    )

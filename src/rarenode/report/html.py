@@ -1,0 +1,183 @@
+"""Parts of the page that need no script: headline, charts, rows, comparison and card, as HTML.
+
+Every text from outside, be it a node's name, a path or what a file says, goes through `text`. There are no attributes
+from outside, no style attributes and no handlers: the page's policy would not run them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from rarenode.printable import printable
+from rarenode.report.charts import Plot, Section
+from rarenode.report.comparison import compare_runs
+from rarenode.report.run_report import Report, RunReport
+from rarenode.report.unsure_rows import Doubt
+from rarenode.training.card import Card, Code, Heading, Paragraph, Table
+
+LONGEST = 200
+"""Characters of a name that are shown; files beside the page have all of them."""
+FIGURES = (
+    ("f1", "F1"),
+    ("precision", "Precision"),
+    ("recall", "Recall"),
+    ("bin_ap", "Bin. AP"),
+    ("ap", "AP"),
+)
+SECTIONS: dict[Section, str] = {
+    "by depth and rarity": "By depth and rarity",
+    "precision and recall": "Precision and recall",
+    "reliability": "Reliability",
+    "training": "Training",
+}
+
+
+def text(value: object) -> str:
+    """Text from outside, for the page: cut, without what cannot be shown, and of its own direction."""
+    shown = printable(value)
+    cut = shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
+    return f"<bdi>{escape(cut)}</bdi>"
+
+
+def headline(report: Report) -> str:
+    """The figures of all nodes."""
+    if len(report.runs) == 1:
+        (run,) = report.runs
+        cards = "".join(
+            f'<div class="figure"><span class="label">{label}</span><span class="value">{value}</span>'
+            f'<span class="deviation">{deviation}</span></div>'
+            for label, value, deviation in _figures(run)
+        )
+        return f'<div class="figures">{cards}</div>{_notes([run])}'
+    names = [label for label, _, _ in _figures(report.runs[0])]
+    rows = [
+        [text(run.name), *(f"{value} <small>{deviation}</small>" for _, value, deviation in _figures(run))]
+        for run in report.runs
+    ]
+    return _table(["run", *names], rows, classes="plain numbers") + _notes(report.runs)
+
+
+def _figures(run: RunReport) -> list[tuple[str, str, str]]:
+    """Label, value and deviation, ready to be shown."""
+    s, d = run.summary, run.deviations
+    carried = int((run.nodes.scored & (run.nodes.scores.support > 0)).sum())
+    shown = [
+        (label, f"{100 * getattr(s, name):.2f} %", "" if d is None else f"± {100 * getattr(d, name):.2f}")
+        for name, label in FIGURES
+    ]
+    found = "" if d is None else f"± {d.nodes_found:.1f}"
+    of = f"of {carried:,} that a row carries, {s.nodes:,} scored"
+    return [("Nodes found", f"{s.nodes_found:,}", f"{found} {of}".strip()), *shown]
+
+
+def _notes(runs: Iterable[RunReport]) -> str:
+    lines = []
+    for run in runs:
+        over = f" ± is the standard deviation over {escape(run.deviations_of)}." if run.deviations else ""
+        lines.append(f"<li>{text(run.name)}: {text(run.about)}.{over}</li>")
+    return (
+        f'<ul class="notes">{"".join(lines)}</ul><p class="notes">F1, precision and recall are means over scored '
+        "nodes, 0 where they are undefined; Bin. AP and AP are over all cells. A node is found if it is decided in "
+        "at least one row that carries it.</p>"
+    )
+
+
+def charts(plots: Sequence[Plot]) -> str:
+    """All plots but those of the comparison, by section."""
+    parts = []
+    for section, title in SECTIONS.items():
+        figures = "".join(_figure(plot) for plot in plots if plot.section == section)
+        if figures:
+            parts.append(f'<section><h3>{title}</h3><div class="charts">{figures}</div></section>')
+    return "".join(parts)
+
+
+def comparison(report: Report, plots: Sequence[Plot]) -> str:
+    """How many nodes each run gained and lost against the first, and the plot of nodes; nothing for one run."""
+    if len(report.runs) == 1:
+        return ""
+    rows = []
+    for run in report.runs[1:]:
+        changes = compare_runs(report.runs[0], run)
+        rows.append([text(run.name), *(f"{len(part):,}" for part in (changes.gained, changes.lost, changes.kept))])
+    told = f"<p>Against {text(report.runs[0].name)}, the first run:</p>"
+    table = _table(["run", "nodes gained", "nodes lost", "found in both"], rows, classes="plain numbers")
+    return told + table + "".join(_figure(plot) for plot in plots if plot.section == "comparison")
+
+
+def unsure_rows(report: Report) -> str:
+    """The rows that each run is least sure of."""
+    nodes = report.hierarchy.nodes
+    parts = []
+    for run in report.runs:
+        if not run.unsure_rows:
+            continue
+        rows = [
+            [
+                f"{row.row:,}",
+                f"{row.bits:.1f}",
+                f"{row.wrong:,}",
+                "<br>".join(_doubt(nodes, doubt) for doubt in row.doubts),
+            ]
+            for row in run.unsure_rows
+        ]
+        head = ["row", "doubt, bits", "wrong nodes", "the most doubtful nodes"]
+        table = _table(head, rows, classes="plain rows")
+        one = len(report.runs) == 1
+        parts.append(table if one else f"<details><summary>{text(run.name)}</summary>{table}</details>")
+    if not parts:
+        return "<p>Records of trainings hold no probabilities of rows.</p>"
+    return (
+        "<p>Rows count from 0, in the order of the data. The doubt about a row is the sum of the entropies of its "
+        "nodes' probabilities. These rows are worth a second look, by someone who knows.</p>" + "".join(parts)
+    )
+
+
+def _doubt(nodes: Sequence[str], doubt: Doubt) -> str:
+    said = "decided" if doubt.decided else "not decided"
+    right = "right" if doubt.decided == doubt.carried else "wrong"
+    return f"{text(nodes[doubt.column])} <small>{said} at {doubt.probability:.3f}, {right}</small>"
+
+
+def cards(report: Report) -> str:
+    """The model card of each run."""
+    parts = []
+    for run in report.runs:
+        body = _card(run.card)
+        one = len(report.runs) == 1
+        parts.append(body if one else f"<details><summary>{text(run.name)}</summary>{body}</details>")
+    return "".join(parts)
+
+
+def _card(card: Card) -> str:
+    parts = []
+    for block in card:
+        match block:
+            case Heading(words):
+                parts.append(f"<h3>{escape(words)}</h3>")
+            case Paragraph(words):
+                parts.append(f"<p>{_with_code(words)}</p>")
+            case Code(words, _):
+                parts.append(f"<pre><code>{escape(words)}</code></pre>")
+            case Table(head, rows):
+                parts.append(_table(head, [[_with_code(cell) for cell in row] for row in rows], classes="plain"))
+    return "".join(parts)
+
+
+def _with_code(words: str) -> str:
+    """Text between backticks is code; all else is as it is."""
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(words))
+
+
+def _figure(plot: Plot) -> str:
+    return f'<figure class="chart">{plot.svg}<figcaption>{escape(printable(plot.caption))}</figcaption></figure>'
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], classes: str) -> str:
+    """A table whose head is ours and whose cells are HTML already."""
+    top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    table = f'<table class="{classes}"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<div class="scrolls">{table}</div>'

@@ -1,0 +1,137 @@
+"""The page: one HTML file that needs no network, holds its data, and runs no script but its own.
+
+Its Content-Security-Policy names script and style by their sha256: nothing that came in with a name or a file can run,
+even if it should find a way into the page. Data stand in a JSON element, in ASCII and without ``<``, ``>`` and ``&``:
+no text can end it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarenode.diagnosis import NAMES, REASONS, STATES, NodeDiagnosis
+from rarenode.hierarchy import Hierarchy
+from rarenode.printable import printable
+from rarenode.report import html
+from rarenode.report.charts import Plot
+from rarenode.report.layout import drawn_parents
+from rarenode.report.run_report import Report, RunReport
+from rarenode.report.svg import CSS
+
+DIGITS = 4
+ASSETS = files("rarenode.report") / "assets"
+MARKER = re.compile(r"\{\{([a-z]+)\}\}")
+
+
+def render(report: Report, plots: Sequence[Plot]) -> str:
+    """The whole page."""
+    first, *others = report.runs
+    several = f"{len(report.runs)} runs over a hierarchy of {len(report.hierarchy):,} nodes"
+    return fill(
+        page_data(report),
+        title=escape(report.title),
+        about=html.text(several if others else first.about),
+        headline=html.headline(report),
+        comparison=html.comparison(report, plots),
+        charts=html.charts(plots),
+        rows=html.unsure_rows(report),
+        card=html.cards(report),
+    )
+
+
+def fill(data: Mapping[str, Any], **parts: str) -> str:
+    """The template with data for the script, and parts that are HTML already."""
+    style = f"{_asset('style.css')}\n{CSS}"
+    script = "\n".join(_asset(name) for name in _asset("order.txt").split())
+    filled = {
+        "policy": f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:",
+        "style": style,
+        "script": script,
+        "data": as_json(data),
+    } | parts
+    # In one pass: what is filled in is not searched for markers again.
+    return MARKER.sub(lambda found: filled[found[1]], _asset("page.html"))
+
+
+def page_data(report: Report) -> dict[str, Any]:
+    """What the script works with; the same is written beside the page as JSON."""
+    return {
+        "hierarchy": _hierarchy(report.hierarchy),
+        "reasons": [{"key": key, "label": NAMES[key], "help": explanation} for key, explanation in REASONS.items()],
+        "runs": [_run(run) for run in report.runs],
+    }
+
+
+def as_json(content: Any) -> str:
+    r"""JSON that no text in it can end: ``<``, ``>`` and ``&`` stand as ``\u003c`` and so on.
+
+    >>> as_json({"a": "</script>"})
+    '{"a":"\\u003c/script\\u003e"}'
+    """
+    dumped = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return dumped.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _hierarchy(hierarchy: Hierarchy) -> dict[str, Any]:
+    above = drawn_parents(hierarchy)
+    others: dict[str, list[int]] = {}
+    for parent, child in zip(hierarchy.edge_parents.tolist(), hierarchy.edge_children.tolist(), strict=True):
+        if parent != above[child]:
+            others.setdefault(str(child), []).append(parent)
+    return {
+        "names": [printable(name) for name in hierarchy.nodes],
+        "depth": hierarchy.depth.tolist(),
+        "parent": above.tolist(),
+        "others": others,
+    }
+
+
+def _run(run: RunReport) -> dict[str, Any]:
+    nodes, scores = run.nodes, run.nodes.scores
+    keys = list(REASONS)
+    return {
+        "name": printable(run.name),
+        "about": printable(run.about),
+        "nodes": {
+            "state": [STATES.index(state) for state in nodes.state.tolist()],
+            "training": nodes.training_rows.tolist(),
+            "rows": scores.support.tolist(),
+            "decided": scores.predicted.tolist(),
+            "found": scores.true_positives.tolist(),
+            "precision": _rounded(scores.precision),
+            "recall": _rounded(scores.recall),
+            "f1": _rounded(scores.f1),
+            "threshold": _rounded(nodes.thresholds),
+            "uncertainty": _rounded(nodes.uncertainty),
+            "reason": [keys.index(of[0]) if of else -1 for of in nodes.reasons],
+        },
+        "explanations": _explanations(nodes),
+    }
+
+
+def _explanations(nodes: NodeDiagnosis) -> dict[str, str]:
+    missed = np.flatnonzero(nodes.state == "missed").tolist()
+    return {str(column): told for column in missed if (told := nodes.explain(column))}
+
+
+def _rounded(values: NDArray[np.float64]) -> list[float | None]:
+    """To a few digits that count; None where there is no number, which JSON cannot write."""
+    return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values.tolist()]
+
+
+def _asset(name: str) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
+def _hash(content: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode('utf-8')).digest()).decode('ascii')}'"

@@ -1,0 +1,248 @@
+"""A diagnosis by loops over rows and nodes, straight from the definitions. For tests only."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.typing import NDArray
+
+from rarenode import Hierarchy
+from rarenode.decision import Rule, Thresholds
+from tests import oracles
+from tests.decision.oracles import ANY_PROBABILITY, EIGHTHS, add_ancestors, drop_orphans
+from tests.oracles import NamesAndEdges
+from tests.strategies import closed_labels, hierarchies, label_matrices
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.floating[Any]]
+
+
+class Node(NamedTuple):
+    """What is to be said of one node."""
+
+    state: str
+    uncertainty: float | None = None
+    reasons: tuple[str, ...] = ()
+    best_rank: int = 0
+    rank_chance: Fraction | None = None
+    auc: Fraction | None = None
+    cut_prob: float | None = None
+    cut_next: float | None = None
+    cut_rank: int = 0
+    cut_hits: int = 0
+    blocked_rows: int = 0
+    blocked_by: int = -1
+    confused_rows: int = 0
+    confused_with: int = -1
+    voice_rows: int = 0
+
+
+class Case(NamedTuple):
+    """What `diagnose` is given."""
+
+    Y: Bools
+    probs: Floats
+    hierarchy: Hierarchy
+    thresholds: Thresholds
+    training: NDArray[np.int64]
+    scored: Bools | None
+    highest_voice: Floats | None
+    uncertainty: Floats | None
+
+
+def decide(probs: Floats, values: NDArray[np.float64], rule: str, hierarchy: NamesAndEdges) -> Bools:
+    passed = np.zeros(probs.shape, dtype=np.bool_)
+    for row, node in np.ndindex(probs.shape):
+        passed[row, node] = float(probs[row, node]) >= float(values[node])
+    return add_ancestors(passed, hierarchy) if rule == "add_ancestors" else drop_orphans(passed, hierarchy)
+
+
+def chance(rows: int, carrying: int, rank: int, hits: int) -> Fraction:
+    """The hypergeometric tail, exactly."""
+    others, most = rows - carrying, min(carrying, rank)
+    ways = sum(math.comb(carrying, i) * math.comb(others, rank - i) for i in range(hits, most + 1))
+    return Fraction(ways, math.comb(rows, rank))
+
+
+def luck(p: list[float], rows: list[int]) -> Fraction:
+    """The smallest tail at the 1st, 2nd, 4th, ... and last of the rows that carry a node, times how many these are."""
+    own = sorted((p[row] for row in rows), reverse=True)
+    places = {len(own)} | {2**power for power in range(20) if 2**power <= len(own)}
+    tails = []
+    for place in places:
+        cut = own[place - 1]
+        tails.append(chance(len(p), len(own), sum(value >= cut for value in p), sum(value >= cut for value in own)))
+    return min(Fraction(1), min(tails) * len(places))
+
+
+def share_of_pairs(carrying: list[float], others: list[float]) -> Fraction | None:
+    """How many of all pairs stand the right way, ties counted half."""
+    if not others:
+        return None
+    right = sum((Fraction(int(a > b)) + Fraction(int(a == b), 2) for a in carrying for b in others), Fraction(0))
+    return right / (len(carrying) * len(others))
+
+
+def siblings(hierarchy: NamesAndEdges, column: int) -> list[int]:
+    """Nodes with a parent in common, and for a root the other roots."""
+    name = hierarchy.nodes[column]
+
+    def parents(of: str) -> set[str | None]:
+        return {parent for parent, child in hierarchy.edges if child == of} or {None}
+
+    return [
+        place
+        for place, other in enumerate(hierarchy.nodes)
+        if other != name and parents(other) & parents(name)
+    ]  # fmt: skip
+
+
+def most(counts: dict[int, int]) -> tuple[int, int]:
+    """The largest count and its column, the lowest of equal ones; 0 and -1 where nothing was counted."""
+    top = max(counts.values(), default=0)
+    return (top, min(column for column, count in counts.items() if count == top)) if top else (0, -1)
+
+
+def diagnose(case: Case) -> list[Node]:
+    decided = decide(case.probs, case.thresholds.values, case.thresholds.rule, case.hierarchy)
+    return [_diagnose_node(case, decided, column) for column in range(len(case.hierarchy))]
+
+
+def _diagnose_node(case: Case, decided: Bools, column: int) -> Node:
+    hierarchy, total = case.hierarchy, len(case.Y)
+    threshold = [float(value) for value in case.thresholds.values]
+    p = [float(value) for value in case.probs[:, column]]
+    rows = [row for row in range(total) if case.Y[row, column]]
+
+    unsure = None
+    concerned = [row for row in range(total) if case.Y[row, column] or decided[row, column]]
+    if case.uncertainty is not None and concerned:
+        unsure = math.fsum(float(case.uncertainty[row, column]) for row in concerned) / len(concerned)
+
+    if case.scored is not None and not case.scored[column]:
+        return Node("not_scored", unsure)
+    if not rows:
+        return Node("no_rows", unsure)
+    if any(decided[row, column] for row in rows):
+        return Node("found", unsure)
+
+    best = max(p[row] for row in rows)
+    rank = sum(value >= best for value in p)
+    by_luck = luck(p, rows)
+    auc = share_of_pairs([p[row] for row in rows], [p[row] for row in range(total) if row not in rows])
+    f1s = {}
+    for cut in sorted({p[row] for row in rows}):
+        claimed, hits = sum(value >= cut for value in p), sum(p[row] >= cut for row in rows)
+        f1s[cut] = Fraction(2 * hits, claimed + len(rows))
+    cut = max(f1s, key=lambda value: (f1s[value], value))
+
+    blocked = [row for row in rows if p[row] >= threshold[column]]
+    above = [hierarchy.nodes.index(name) for name in oracles.ancestors(hierarchy.edges, hierarchy.nodes[column])]
+    blockers = {a: sum(float(case.probs[row, a]) < threshold[a] for row in blocked) for a in above}
+
+    wrong = {
+        s: sum(bool(decided[row, s]) and not case.Y[row, s] for row in rows if not decided[row, column])
+        for s in siblings(hierarchy, column)
+    }
+    confused_rows, confused_with = most(wrong)
+
+    voices = 0
+    if case.highest_voice is not None:
+        voices = sum(float(case.highest_voice[row, column]) >= threshold[column] for row in rows)
+
+    reasons = []
+    if case.training[column] == 0:
+        reasons.append("no_training_rows")
+    if blocked:
+        reasons.append("blocked_by_ancestor")
+    if by_luck <= Fraction(1, 100) and not blocked:
+        reasons.append("hidden_by_threshold")
+    if voices:
+        reasons.append("members_disagree")
+    if confused_rows >= len(rows) / 2:
+        reasons.append("confused_with_sibling")
+    if not reasons:
+        reasons.append("not_told_apart")
+    return Node(
+        state="missed",
+        uncertainty=unsure,
+        reasons=tuple(reasons),
+        best_rank=rank,
+        rank_chance=by_luck,
+        auc=auc,
+        cut_prob=cut,
+        cut_next=max((value for value in p if value < cut), default=-1.0),
+        cut_rank=sum(value >= cut for value in p),
+        cut_hits=sum(p[row] >= cut for row in rows),
+        blocked_rows=len(blocked),
+        blocked_by=most(blockers)[1],
+        confused_rows=confused_rows,
+        confused_with=confused_with,
+        voice_rows=voices,
+    )
+
+
+THRESHOLDS = st.one_of(st.sampled_from((0.25, 0.5, 0.875, 1.0, np.inf)), ANY_PROBABILITY)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Any hierarchy; rows few enough for loops, at times among many that carry nothing, where ranks begin to count."""
+    hierarchy = draw(hierarchies(7))
+    rows, nodes = draw(st.integers(0, 6)), len(hierarchy)
+    elements = draw(st.sampled_from((EIGHTHS, ANY_PROBABILITY)))
+    dtype = draw(st.sampled_from((np.float32, np.float64)))
+    rule: Rule = draw(st.sampled_from(("add_ancestors", "drop_orphans")))
+
+    def cells() -> Floats:
+        return draw(hnp.arrays(np.float64, (rows, nodes), elements=elements)).astype(dtype)
+
+    idle = draw(st.sampled_from((0, 0, 150)))
+
+    def among_idle(values: NDArray[Any]) -> NDArray[Any]:
+        return np.concatenate([values, np.zeros((idle, nodes), dtype=values.dtype)])
+
+    return Case(
+        Y=among_idle(draw(st.one_of(closed_labels(hierarchy, rows), label_matrices(hierarchy, rows)))),
+        probs=among_idle(cells()),
+        hierarchy=hierarchy,
+        thresholds=Thresholds(draw(hnp.arrays(np.float64, nodes, elements=THRESHOLDS)), rule),
+        training=draw(hnp.arrays(np.int64, nodes, elements=st.integers(0, 3))),
+        scored=draw(st.one_of(st.none(), hnp.arrays(np.bool_, nodes))),
+        highest_voice=among_idle(cells()) if draw(st.booleans()) else None,
+        uncertainty=among_idle(cells()) if draw(st.booleans()) else None,
+    )
+
+
+def crowded_case(seed: int) -> Case:
+    """A DAG of many short cuts, where most rows carry much and probabilities often meet their thresholds.
+
+    Hypothesis likes rows without labels, of which nothing is missed.
+    """
+    rng = np.random.default_rng(seed)
+    nodes, rows = int(rng.integers(3, 9)), int(rng.integers(1, 8))
+    names = [f"n{number}" for number in rng.permutation(nodes)]
+    edges = [
+        (names[parent], names[child])
+        for child in range(1, nodes)
+        for parent in rng.choice(child, size=rng.integers(0, min(child, 3) + 1), replace=False)
+    ]
+    hierarchy = Hierarchy.from_edges(edges, nodes=names)
+    probs = rng.integers(0, 5, (rows, nodes)) / 4
+    rule: Rule = "drop_orphans" if rng.random() < 0.5 else "add_ancestors"
+    values = rng.choice([0.25, 0.5, 0.75, 1.0, np.inf], nodes, p=[0.3, 0.2, 0.2, 0.1, 0.2])
+    return Case(
+        Y=oracles.close(rng.random((rows, nodes)) < 0.5, hierarchy),
+        probs=probs,
+        hierarchy=hierarchy,
+        thresholds=Thresholds(values, rule),
+        training=rng.integers(0, 4, nodes),
+        scored=None,
+        highest_voice=np.maximum(probs, rng.integers(0, 5, (rows, nodes)) / 4),
+        uncertainty=rng.random((rows, nodes)),
+    )

@@ -1,0 +1,164 @@
+"""Each reason by an example, their order, and the chance of a rank."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rarenode import Hierarchy
+from rarenode.decision import Thresholds
+from rarenode.diagnosis import REASONS, STATES, NodeDiagnosis, Reason, State, diagnose
+from rarenode.diagnosis.ranks import chance_of_hits
+from rarenode.diagnosis.reasons import reasons_that_apply
+from tests.diagnosis import oracles
+
+PETS = Hierarchy.from_edges([("pet", "cat"), ("pet", "dog")])
+CAT = 1
+
+
+def cats(
+    rows: int = 8,
+    *,
+    pet: float = 0.9,
+    cat: float = 0.2,
+    elsewhere: float = 0.3,
+    dog: float = 0.1,
+    voice: float | None = None,
+    training: int = 5,
+    drop: bool = False,
+) -> NodeDiagnosis:
+    """Rows of which the first carries the cat, with the probabilities there and of the cat elsewhere."""
+    Y = np.zeros((rows, 3), dtype=bool)
+    Y[:, 0], Y[0, CAT] = True, True
+    probs = np.full((rows, 3), [0.9, elsewhere, 0.1])
+    probs[0] = pet, cat, dog
+    heard = None if voice is None else np.where(Y, voice, 0.0)
+    thresholds = Thresholds(np.array([0.5, 0.5, 0.5]), "drop_orphans" if drop else "add_ancestors")
+    return diagnose(Y, probs, PETS, thresholds, [9, training, 9], highest_voice=heard)
+
+
+def test_the_names_are_those_of_the_types() -> None:
+    assert tuple(REASONS) == get_args(Reason)
+    assert get_args(State) == STATES
+    assert all(text.endswith(".") and text.isprintable() for text in REASONS.values())
+
+
+@pytest.mark.parametrize(
+    ("situation", "reasons"),
+    [
+        ({}, ("not_told_apart",)),
+        ({"training": 0}, ("no_training_rows",)),
+        ({"pet": 0.4, "cat": 0.6, "drop": True}, ("blocked_by_ancestor",)),
+        ({"rows": 100, "elsewhere": 0.1}, ("hidden_by_threshold",)),
+        ({"rows": 99, "elsewhere": 0.1}, ("not_told_apart",)),
+        ({"voice": 0.5}, ("members_disagree",)),
+        ({"voice": 0.49}, ("not_told_apart",)),
+        ({"dog": 0.6}, ("confused_with_sibling",)),
+        ({"training": 0, "voice": 0.6, "dog": 0.6}, ("no_training_rows", "members_disagree", "confused_with_sibling")),
+        (
+            {"rows": 100, "elsewhere": 0.1, "voice": 0.6, "dog": 0.6},
+            ("hidden_by_threshold", "members_disagree", "confused_with_sibling"),
+        ),
+    ],
+)
+def test_examples(situation: dict[str, Any], reasons: tuple[Reason, ...]) -> None:
+    result = cats(**situation)
+    assert result.state[CAT] == "missed"
+    assert result.reasons[CAT] == reasons
+    assert result.reason[CAT] == reasons[0]
+
+
+def test_a_sibling_in_half_of_the_rows_is_enough_and_in_fewer_is_not() -> None:
+    for wrong, reason in ((2, "confused_with_sibling"), (1, "not_told_apart")):
+        Y = np.array([[1, 1, 0]] * 4, dtype=bool)
+        probs = np.full((4, 3), [0.9, 0.2, 0.1])
+        probs[:wrong, 2] = 0.6
+        result = diagnose(Y, probs, PETS, Thresholds(np.full(3, 0.5)), [4, 4, 4])
+        assert result.reason[CAT] == reason
+        assert result.confused_rows[CAT] == wrong
+
+
+counts = st.integers(0, 3)
+chances = st.sampled_from((0.0, 0.01, 0.0101, 1.0))
+
+
+@given(
+    st.lists(
+        st.tuples(st.booleans(), counts, counts, chances, counts, counts, counts),
+        max_size=5,
+    )
+)
+def test_all_that_apply_are_there_in_order(nodes: list[tuple[bool, int, int, float, int, int, int]]) -> None:
+    table = np.array(nodes, dtype=np.float64).reshape(-1, 7)
+    columns = table.astype(np.int64).T
+    result = reasons_that_apply(
+        columns[0].astype(bool),
+        training_rows=columns[1],
+        blocked_rows=columns[2],
+        rank_chance=table[:, 3],
+        voice_rows=columns[4],
+        confused_rows=columns[5],
+        rows=columns[6] + 1,
+    )
+    expected = []
+    for missed, training, blocked, chance, voices, confused, rows in nodes:
+        holds = {
+            "no_training_rows": training == 0,
+            "blocked_by_ancestor": blocked > 0,
+            "hidden_by_threshold": chance <= 0.01 and blocked == 0,
+            "members_disagree": voices > 0,
+            "confused_with_sibling": confused >= (rows + 1) / 2,
+        }
+        some = tuple(reason for reason, applies in holds.items() if applies)
+        expected.append((some or ("not_told_apart",)) if missed else ())
+    assert result == tuple(expected)
+
+
+@st.composite
+def rankings(draw: st.DrawFn) -> tuple[int, int, int, int]:
+    """How many rows, how many of them carry a node, how many are looked at, and how many of those may carry it."""
+    rows = draw(st.integers(1, 2000))
+    carrying = draw(st.one_of(st.integers(1, rows), st.integers(1, min(rows, 5))))
+    rank = draw(st.one_of(st.integers(1, rows), st.integers(1, min(rows, 30))))
+    return rows, carrying, rank, draw(st.integers(max(1, rank + carrying - rows), min(rank, carrying)))
+
+
+@given(rankings())
+def test_the_chance_of_hits_is_that_of_exact_fractions(ranking: tuple[int, int, int, int]) -> None:
+    rows, carrying, rank, hits = ranking
+    chance = float(chance_of_hits(rows, np.array([carrying]), np.array([rank]), np.array([hits]))[0])
+    assert chance == pytest.approx(float(oracles.chance(rows, carrying, rank, hits)), rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("times", [1, 2, 3, 7, 30, 129])
+def test_exactly_one_in_a_hundred_is_not_rounded_away(times: int) -> None:
+    one, several = np.array([1]), np.array([times])
+    assert oracles.chance(100 * times, times, 1, 1) == Fraction(1, 100)
+    assert chance_of_hits(100 * times, several, one, one)[0] == 0.01
+    assert chance_of_hits(100 * times, one, several, one)[0] == 0.01
+
+
+def test_a_model_that_knows_nothing_is_seldom_said_to_know() -> None:
+    rng = np.random.default_rng(0)
+    nodes, rows = 2000, 300
+    flat = Hierarchy.from_edges([], nodes=[f"n{number:04d}" for number in range(nodes)])
+    Y = rng.random((rows, nodes)) < rng.choice([0.004, 0.02, 0.1], nodes)
+    probs = np.round(rng.random((rows, nodes)), 1) * 0.9  # with many ties
+    result = diagnose(Y, probs, flat, Thresholds(np.full(nodes, 0.95)), np.ones(nodes, dtype=int))
+    hidden = sum("hidden_by_threshold" in some for some in result.reasons)
+    assert 0 < hidden <= 0.01 * (result.state == "missed").sum()
+
+
+def test_many_rows_that_lean_upwards_are_seen_even_if_none_stands_out() -> None:
+    flat = Hierarchy.from_edges([], nodes=["n"])
+    probs = np.linspace(0.4, 0.1, 300)[:, None]
+    Y = np.zeros((300, 1), dtype=bool)
+    Y[20:150:3] = True  # in the upper half, and not among the first
+    result = diagnose(Y, probs, flat, Thresholds(np.full(1, 0.5)), [50])
+    assert result.reason == ("hidden_by_threshold",)
+    assert (result.best_rank[0], result.cut_hits[0]) == (21, Y.sum())

@@ -1,0 +1,68 @@
+"""A report as `write_report` leaves it, of models and rows with hostile names, in a real browser."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rarenode import Hierarchy
+from rarenode.decision import Thresholds
+from rarenode.report import Report, folder_of, report_on_model, write_report
+from tests.report.browser.driver import Opener, ask, keep
+from tests.report.browser.sample import HOSTILE
+from tests.report.runs import model_over, rows_over
+
+pytestmark = pytest.mark.browser
+
+# A node's name is never empty, and must differ from others.
+NAMES = [name for name in HOSTILE if name]
+HIERARCHY = Hierarchy.from_edges([(NAMES[place // 3], name) for place, name in enumerate(NAMES) if place])
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    X, Y = rows_over(HIERARCHY, 60)
+    strict, lenient = (
+        model_over(HIERARCHY, seed=1, thresholds=Thresholds(np.full(len(HIERARCHY), value), strategy="fixed"))
+        for value in (0.9, 0.2)
+    )
+    runs = (
+        report_on_model(strict, X, Y, name="strict <b>", rows="</script> rows"),
+        report_on_model(lenient, X, Y, name="lenient \u202e", rows="rows"),
+    )
+    page, *_ = write_report(Report(runs), tmp_path_factory.mktemp("whole") / "report.html")
+    return page
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+def test_it_opens_without_complaint_and_shows_what_was_gained(
+    page_file: Path, open_page: Opener, width: int, scheme: str
+) -> None:
+    page = open_page(page_file, width=width, color_scheme=scheme)
+    keep(page, f"whole_{width}_{scheme}", full=True)
+    with (folder_of(page_file) / "changes.csv").open(encoding="utf-8", newline="") as file:
+        changes = list(csv.DictReader(file))
+    gained = [line for line in changes if line["change"] == "gained"]
+    assert gained
+    told = page.locator("#comparison").inner_text()
+    assert f"{len(gained)} gained" in told
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("script").count() == 2
+    assert page.locator("img").count() == 0
+    assert page.locator("figure.chart svg").count() >= 8
+
+
+def test_a_node_is_found_by_search_and_its_row_in_the_table(page_file: Path, open_page: Opener) -> None:
+    page = open_page(page_file)
+    page.locator("#search").fill("IMG SRC=X")
+    hit = page.locator("#search-hits [role=option]")
+    hit.first.wait_for()
+    assert hit.count() == 1
+    hit.first.click()
+    column = HIERARCHY.index['"><img src=x onerror=alert(2)>']
+    assert ask(page, "chosen()") == column
+    assert "<img src=x" in page.locator("#details").inner_text()
+    assert ask(page, "shown()") == len(HIERARCHY)

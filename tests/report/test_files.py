@@ -1,0 +1,328 @@
+"""The report on disk: each file against the report, and what happens to files that were there before."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from rarenode import Hierarchy
+from rarenode.decision import Thresholds
+from rarenode.errors import ArgumentError
+from rarenode.printable import printable
+from rarenode.report import Report, RunReport, files, folder_of, report_on_model, require_page_name, write_report
+from rarenode.report.charts import make_plots
+from rarenode.report.files import TABLES
+from rarenode.report.page import page_data, render
+from tests.report.reading import Page, parse_json
+from tests.report.runs import DAG, HISTORY, Counts, model_over, nodes_with, rows_over, run_of
+
+Lines = list[dict[str, str]]
+SCORED = np.array([node != "z" for node in DAG.nodes])
+
+
+@pytest.fixture(scope="module")
+def runs() -> tuple[RunReport, RunReport]:
+    """Two runs with everything; of the second no deviations are known."""
+    values = np.array([0.3, 0.5, 0.2, 0.4, 0.1, np.inf, 0.3, 0.2])
+    model = model_over(DAG, scored=SCORED).with_thresholds(Thresholds(values, "drop_orphans", "by hand"))
+    rows = rows_over(DAG)
+    one = report_on_model(model, *rows, name="first, of two", rows="my rows")
+    two = report_on_model(model, *rows, name="second", rows="my rows", decision="fixed:0.1")
+    return one, replace(two, deviations=None, history=())
+
+
+@pytest.fixture(scope="module")
+def folder(runs: tuple[RunReport, RunReport], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "deep" / "mine.html"
+    written = write_report(Report(runs), path)
+    assert written[0] == path
+    assert {path.parent for path in written[1:]} == {folder_of(path)}
+    assert sorted(path.name for path in written[1:]) == sorted(path.name for path in folder_of(path).iterdir())
+    return folder_of(path)
+
+
+def read(path: Path) -> Lines:
+    with path.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines, strict=True))
+
+
+def number(cell: str) -> float | None:
+    return float(cell) if cell else None
+
+
+class TestContents:
+    def test_the_page(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
+        report = Report(runs)
+        page = folder.parent / "mine.html"
+        assert page.read_bytes() == render(report, make_plots(report)).encode("utf-8")
+        assert folder.name == "mine_files"
+
+    def test_which_files_there_are(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
+        plots = {f"{plot.name}.svg" for plot in make_plots(Report(runs))}
+        assert {path.name for path in folder.iterdir()} == {"report.json", *TABLES, *plots}
+
+    def test_nodes(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
+        lines = read(folder / "nodes.csv")
+        assert [line["run"] for line in lines] == ["first, of two"] * 8 + ["second"] * 8
+        for run in runs:
+            nodes, scores = run.nodes, run.nodes.scores
+            for column, line in enumerate(line for line in lines if line["run"] == run.name):
+                assert line["node"] == DAG.nodes[column]
+                assert line["state"] == nodes.state[column]
+                assert line["reason"] == nodes.reason[column]
+                assert line["explanation"] == nodes.explain(column)
+                whole = {
+                    "depth": DAG.depth, "training_rows": nodes.training_rows, "rows": scores.support,
+                    "decided": scores.predicted, "found": scores.true_positives,
+                }  # fmt: skip
+                assert {name: int(line[name]) for name in whole} == {name: v[column] for name, v in whole.items()}
+                for name in ("precision", "recall", "f1"):
+                    assert float(line[name]) == pytest.approx(getattr(scores, name)[column])
+                threshold = nodes.thresholds[column]
+                assert number(line["threshold"]) == (None if np.isinf(threshold) else pytest.approx(threshold))
+        assert {line["threshold"] for line in lines if line["node"] == DAG.nodes[5]} == {"", "0.1"}
+
+    def test_headline(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
+        first, second = read(folder / "headline.csv")
+        for line, run in ((first, runs[0]), (second, runs[1])):
+            assert (line["run"], line["about"]) == (run.name, run.about)
+            assert {name: number(line[name]) for name in asdict(run.summary)} == pytest.approx(asdict(run.summary))
+        known = runs[0].deviations
+        assert known is not None
+        for name, value in asdict(known).items():
+            assert number(first[f"{name}_deviation"]) == pytest.approx(value)
+            assert second[f"{name}_deviation"] == ""
+
+    def test_groups(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
+        lines = read(folder / "groups.csv")
+        for run in runs:
+            mine = [line for line in lines if line["run"] == run.name]
+            depths = {line["name"]: line for line in mine if line["by"] == "depth"}
+            assert list(depths) == ["0", "1", "2", "3"]
+            for depth, line in depths.items():
+                here = SCORED & (DAG.depth == int(depth))
+                assert int(line["nodes"]) == here.sum()
+                assert int(line["found"]) == (run.nodes.scores.true_positives[here] > 0).sum()
+                assert float(line["recall"]) == pytest.approx(run.nodes.scores.recall[here].mean())
+            bands = [line["name"] for line in mine if line["by"] == "training rows"]
+            assert bands == ["0", "1-4", "5-19", "20-99", "100+"]
+
+    def test_precision_and_recall(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
+        lines = read(folder / "precision_recall.csv")
+        told: dict[tuple[str, str], list[tuple[float, float]]] = {}
+        for line in lines:
+            place = line["run"], line["training_rows"]
+            told.setdefault(place, []).append((float(line["recall"]), float(line["precision"])))
+        curves = {(run.name, band): curve.precision for run in runs for band, curve in run.curves.items()}
+        assert set(told) == {place for place, precision in curves.items() if precision}
+        for place, points in told.items():
+            recalls, precisions = zip(*points, strict=True)
+            assert recalls == pytest.approx([percent / 100 for percent in range(1, 101)])
+            assert precisions == pytest.approx(curves[place])
+
+    def test_reliability(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
+        lines = read(folder / "reliability.csv")
+        assert {(line["run"], line["training_rows"]) for line in lines} == {
+            (run.name, band) for run in runs for band in run.reliability
+        }
+        for run in runs:
+            for band, bins in run.reliability.items():
+                mine = [line for line in lines if (line["run"], line["training_rows"]) == (run.name, band)]
+                full = [place for place, count in enumerate(bins.count) if count]
+                assert [int(line["cells"]) for line in mine] == [bins.count[place] for place in full]
+                for line, place in zip(mine, full, strict=True):
+                    assert (float(line["from"]), float(line["to"])) == (bins.edges[place], bins.edges[place + 1])
+                    assert float(line["mean_probability"]) == pytest.approx(bins.mean_probability[place])
+                    assert float(line["frequency"]) == pytest.approx(bins.frequency[place])
+
+    def test_training(self, folder: Path) -> None:
+        lines = read(folder / "training.csv")
+        assert [(line["run"], int(line["epoch"])) for line in lines] == [("first, of two", n) for n in (1, 2, 3)]
+        assert [float(line["loss"]) for line in lines] == pytest.approx([epoch.loss for epoch in HISTORY])
+        assert [number(line["validation_ap"]) for line in lines] == [None, 0.375, 0.375]
+        assert [number(line["validation_f1"]) for line in lines] == [None, 0.25, 0.25]
+
+    def test_unsure_rows(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
+        lines = read(folder / "unsure_rows.csv")
+        expected = [(run.name, unsure, doubt) for run in runs for unsure in run.unsure_rows for doubt in unsure.doubts]
+        assert len(lines) == len(expected) > 100
+        for line, (name, unsure, doubt) in zip(lines, expected, strict=True):
+            assert (line["run"], int(line["row"]), int(line["wrong"])) == (name, unsure.row, unsure.wrong)
+            assert line["node"] == DAG.nodes[doubt.column]
+            assert float(line["bits"]) == pytest.approx(unsure.bits)
+            assert float(line["probability"]) == pytest.approx(doubt.probability)
+            assert (line["decided"], line["carried"]) == (str(doubt.decided).lower(), str(doubt.carried).lower())
+
+    def test_changes(self, tmp_path: Path) -> None:
+        rows = [4, 3, 2, 1, 4, 3, 2, 1]
+
+        def run(name: str, found: str, training: int) -> RunReport:
+            counts = [Counts(int(node in found), 1, support) for node, support in zip(DAG.nodes, rows, strict=True)]
+            return run_of(nodes_with(DAG, counts, training=[training] * 8), name)
+
+        first, second, third = run("first", "ab", 5), run("second", "bcd", 6), run("third", "ab", 7)
+        write_report(Report((first, second, third)), tmp_path / "page.html")
+        lines = read(tmp_path / "page_files" / "changes.csv")
+        told = {(line["after"], line["change"], line["node"]): line for line in lines}
+        assert set(told) == {("second", "lost", "a"), ("second", "gained", "c"), ("second", "gained", "d")}
+        assert {line["before"] for line in told.values()} == {"first"}
+        for (_, change, node), line in told.items():
+            support = rows[DAG.index[node]]
+            assert (int(line["rows"]), int(line["training_rows"])) == (support, 6)
+            before, after = float(line["f1_before"]), float(line["f1_after"])
+            assert (before, after) == pytest.approx((0, 2 / (1 + support))[:: 1 if change == "gained" else -1])
+
+    def test_json(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
+        told = parse_json((folder / "report.json").read_text(encoding="utf-8"))
+        headline = told.pop("headline")
+        assert told == json.loads(json.dumps(page_data(Report(runs))))
+        assert told == Page((folder.parent / "mine.html").read_text(encoding="utf-8")).data
+        for line, run in zip(headline, runs, strict=True):
+            assert (line["run"], line["about"]) == (run.name, run.about)
+            assert {name: line[name] for name in asdict(run.summary)} == asdict(run.summary)
+
+    def test_each_plot_is_a_file_of_its_own(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
+        for plot in make_plots(Report(runs)):
+            root = ElementTree.fromstring((folder / f"{plot.name}.svg").read_bytes())
+            assert root.tag == "{http://www.w3.org/2000/svg}svg"
+            inner = "".join(ElementTree.fromstring(plot.svg).itertext())
+            assert inner in "".join(root.itertext())
+
+
+class TestHostileNames:
+    NAMES = ("=1+1", '"quoted", and', "line\nfeed\r\n", "\u202e", "half \ud800", "<b>&</b>]]>", "x" * 10_000, "é\x00")
+
+    def test_tables_hold_all_of_a_name_and_the_page_opens(self, tmp_path: Path) -> None:
+        hierarchy = Hierarchy.from_edges([("top", name) for name in self.NAMES])
+        model, rows = model_over(hierarchy), rows_over(hierarchy)
+        runs = tuple(
+            report_on_model(model, *rows, name=f"{name}{words}", rows=words, decision=f"fixed:{at}")
+            for name, at, words in (("a", 0.05, " ".join(self.NAMES)), ("b", 0.95, "\ud800"))
+        )
+        write_report(Report(runs), tmp_path / "page.html")
+        folder = tmp_path / "page_files"
+        assert set(TABLES) <= {path.name for path in folder.iterdir()}
+        whole = [name.replace("\ud800", "\\ud800") for name in hierarchy.nodes]
+        lines = read(folder / "nodes.csv")
+        assert [line["node"] for line in lines] == whole * 2
+        assert [line["run"] for line in lines[:: len(whole)]] == [
+            run.name.replace("\ud800", "\\ud800") for run in runs
+        ]
+        for name in TABLES:
+            read(folder / name)
+        told = parse_json((folder / "report.json").read_text(encoding="utf-8"))
+        assert told["hierarchy"]["names"] == [printable(name) for name in hierarchy.nodes]
+        for path in folder.glob("*.svg"):
+            ElementTree.fromstring(path.read_bytes())
+        (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+class TestWriting:
+    @pytest.fixture
+    def small(self) -> Report:
+        return Report((run_of(nodes_with(DAG, [Counts(1, 2, 3)] * 8)),))
+
+    def test_what_an_earlier_report_had_is_removed_and_other_files_stay(
+        self, runs: tuple[RunReport, RunReport], small: Report, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "page.html"
+        write_report(Report(runs), path)
+        folder = folder_of(path)
+        for name in ("mine.csv", "mine.svg", "notes.txt"):
+            (folder / name).write_text(name)
+        (folder / "more").mkdir()
+        (folder / "more" / "changes.csv").write_text("mine")
+        written = write_report(small, path)
+        assert {each.name for each in folder.iterdir()} == {
+            *(each.name for each in written[1:]), *("mine.csv", "mine.svg", "notes.txt", "more"),
+        }  # fmt: skip
+        assert not {"changes.csv", "training.csv", "node_scores.svg"} & {each.name for each in written}
+        assert (folder / "more" / "changes.csv").read_text() == "mine"
+        assert (folder / "mine.csv").read_text() == "mine.csv"
+        assert "first, of two" not in path.read_text(encoding="utf-8")
+        assert {each.name for each in tmp_path.iterdir()} == {"page.html", "page_files"}
+
+    def test_reports_beside_each_other_do_not_share_a_folder(self, small: Report, tmp_path: Path) -> None:
+        for name in ("one.html", "two.html", "a.b.HTML"):
+            write_report(small, tmp_path / name)
+        assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"one_files", "two_files", "a.b_files"}
+
+    @pytest.mark.parametrize("name", ["report", "report.htm", "report.pdf", ".html", "html"])
+    def test_a_name_that_no_page_should_have(self, small: Report, tmp_path: Path, name: str) -> None:
+        for refuse in (lambda path: write_report(small, path), require_page_name):
+            with pytest.raises(ArgumentError, match=rf"{name}: the name of a report must end in \.html"):
+                refuse(tmp_path / name)
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("where", ["file/page.html", "taken.html", "blocked.html", "table.html"])
+    def test_a_place_where_nothing_can_be_written(self, small: Report, tmp_path: Path, where: str) -> None:
+        """Below a file; where a folder has the page's name; where a file has the folder's; or a folder a table's."""
+        (tmp_path / "file").write_text("")
+        (tmp_path / "taken.html").mkdir()
+        (tmp_path / "blocked_files").write_text("")
+        (tmp_path / "table_files" / "nodes.csv").mkdir(parents=True)
+        with pytest.raises(ArgumentError, match=rf"the report .*{where} cannot be written: "):
+            write_report(small, tmp_path / where)
+
+    @pytest.mark.parametrize("fails_at", ["report.json", "nodes.csv", "recall_by_depth.svg", "page.html"])
+    def test_a_full_disk_leaves_the_earlier_page(
+        self,
+        runs: tuple[RunReport, RunReport],
+        small: Report,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        fails_at: str,
+    ) -> None:
+        path = tmp_path / "page.html"
+        write_report(Report(runs), path)
+        before = {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
+        write_text = Path.write_text
+
+        def half(self: Path, content: str, **how: Any) -> int:
+            if fails_at not in self.name:
+                return write_text(self, content, **how)
+            write_text(self, content[:100], **how)
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(Path, "write_text", half)
+        with pytest.raises(ArgumentError, match="No space left"):
+            write_report(small, path)
+        monkeypatch.undo()
+        assert path.read_bytes() == before[path]
+        broken = path if fails_at == "page.html" else folder_of(path) / fails_at
+        assert broken.read_bytes() == before[broken]
+        assert not list(tmp_path.rglob("*.part"))
+        assert not list(tmp_path.rglob(".*"))
+
+    def test_the_page_comes_last(self, small: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whoever finds it finds all that it speaks of."""
+        appeared = []
+        rename = os.replace
+
+        def watched(part: Any, target: Any) -> None:
+            appeared.append(Path(target).name)
+            rename(part, target)
+
+        monkeypatch.setattr(Path, "replace", watched)
+        written = write_report(small, tmp_path / "page.html")
+        assert appeared[-1] == "page.html"
+        assert set(appeared) == {path.name for path in written}
+
+    def test_nothing_is_written_if_a_chart_cannot_be_made(
+        self, small: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(_: Report) -> None:
+            raise ArgumentError("no chart")
+
+        monkeypatch.setattr(files, "make_plots", fail)
+        with pytest.raises(ArgumentError, match="no chart"):
+            write_report(small, tmp_path / "page.html")
+        assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,239 @@
+"""Records of `reproduce` as a run: means and deviations over seeds, counts summed over seeds, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rarenode.data.catalogue
+from rarenode import Summary, load_dataset
+from rarenode.errors import DataError, FileFormatError, MissingFileError, UnknownDatasetError
+from rarenode.experiments.grid import Cell
+from rarenode.experiments.record import DatasetNodes, PredictedNodes, record_path, write_record
+from rarenode.hierarchy import Hierarchy
+from rarenode.report import Report, group_by_seed, report_on_records, write_report
+from rarenode.training import Settings
+from tests.experiments.small_grid import TINY, made_up, write_files
+
+NODES = TINY.nodes
+SCORED = (False, *[True] * (NODES - 1))
+TRAINING = (40, 30, 9, 0, 4, 2)
+TEST = (33, 20, 10, 3, 5, 0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The catalogue has one dataset, named tiny; where its files are."""
+    folder = tmp_path_factory.mktemp("data")
+    write_files(folder, TINY)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rarenode.data.catalogue, "catalogue", lambda: {TINY.name: TINY})
+        patch.setenv("RARENODE_DATA", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def hierarchy(root: Path) -> Hierarchy:
+    return load_dataset("tiny").hierarchy
+
+
+def cell_of(**changes: Any) -> Cell:
+    return Cell("tiny", Settings.from_paper(TINY.hyperparameters, **changes))
+
+
+def write(folder: Path, hierarchy: Hierarchy, cell: Cell | None = None, **changes: Any) -> Path:
+    """A record, and ``nodes.json`` if there is none yet."""
+    cell = cell_of() if cell is None else cell
+    nodes = DatasetNodes(
+        hierarchy=hierarchy.fingerprint,
+        names=hierarchy.nodes,
+        scored=SCORED,
+        training_rows=TRAINING,
+        test_rows=TEST,
+    )
+    record, _ = made_up(cell, **({"nodes": COUNTS[0]} | changes))
+    write_record(folder, cell, record, nodes)
+    return record_path(folder, cell)
+
+
+def change(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8")
+
+
+SUMMARIES = (
+    Summary(0.25, 0.5, 0.125, 0.1, 0.2, nodes=5, nodes_predicted=4, nodes_found=3),
+    Summary(0.5, 0.25, 0.375, 0.4, 0.6, nodes=5, nodes_predicted=3, nodes_found=3),
+    Summary(0.375, 0.75, 0.875, 0.1, 0.7, nodes=5, nodes_predicted=4, nodes_found=5),
+)
+COUNTS = (
+    PredictedNodes(column=(0, 1, 2, 4), predicted=(33, 12, 9, 1), true_positives=(33, 7, 3, 0)),
+    PredictedNodes(column=(0, 1, 3), predicted=(33, 30, 8), true_positives=(33, 20, 0)),
+    PredictedNodes(column=(), predicted=(), true_positives=()),
+)
+
+
+@pytest.fixture
+def three(tmp_path: Path, hierarchy: Hierarchy) -> list[Path]:
+    """Records of one training with three seeds."""
+    return [
+        write(tmp_path, hierarchy, cell_of(seed=seed), summary=summary, nodes=counts)
+        for seed, summary, counts in zip((3, 4, 7), SUMMARIES, COUNTS, strict=True)
+    ]
+
+
+class TestOneRun:
+    def test_a_single_record(self, tmp_path: Path, hierarchy: Hierarchy) -> None:
+        run = report_on_records([write(tmp_path, hierarchy, cell_of(seed=5), summary=SUMMARIES[0])])
+        assert (run.summary, run.deviations, run.deviations_of) == (SUMMARIES[0], None, "")
+        assert run.about == "tiny, test rows; nodes decided at 0.5; seed 5"
+        assert run.name == "as in the paper"
+        scores = run.nodes.scores
+        assert scores.true_positives.tolist() == [33, 7, 3, 0, 0, 0]
+        assert scores.predicted.tolist() == [33, 12, 9, 0, 1, 0]
+        assert scores.support.tolist() == list(TEST)
+        assert run.nodes.training_rows.tolist() == list(TRAINING)
+        assert run.nodes.state.tolist() == ["not_scored", "found", "found", "missed", "missed", "no_rows"]
+        assert run.nodes.reasons == ((), (), (), ("no_training_rows",), (), ())
+        assert set(run.nodes.thresholds.tolist()) == {0.5}
+        assert (run.curves, run.reliability, run.history, run.unsure_rows) == ({}, {}, (), ())
+
+    def test_figures_are_means_over_seeds_with_their_deviations(self, three: list[Path]) -> None:
+        run = report_on_records(three)
+        for name in ("f1", "precision", "recall", "bin_ap", "ap", "nodes_found"):
+            values = [Fraction(getattr(summary, name)) for summary in SUMMARIES]
+            mean = sum(values) / 3
+            deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / 2)
+            assert run.deviations is not None
+            assert getattr(run.deviations, name) == pytest.approx(deviation)
+            expected = float(mean) if name != "nodes_found" else round(mean)
+            assert getattr(run.summary, name) == pytest.approx(expected)
+        assert (run.summary.nodes, run.summary.nodes_predicted) == (5, 4)
+        assert run.deviations_of == "3 trainings with different seeds"
+        assert run.about.endswith("seeds 3, 4, 7")
+
+    def test_counts_of_nodes_are_summed_over_seeds(self, three: list[Path]) -> None:
+        scores = report_on_records(three).nodes.scores
+        hits, claims = [66, 27, 3, 0, 0, 0], [66, 42, 9, 8, 1, 0]
+        rows = [3 * carried for carried in TEST]
+        assert scores.true_positives.tolist() == hits
+        assert scores.predicted.tolist() == claims
+        assert scores.support.tolist() == rows
+        for column in range(NODES):
+            by_hand = [(hits, claims), (hits, rows)]
+            precision, recall = (over[column] / under[column] if under[column] else 0.0 for over, under in by_hand)
+            assert scores.precision[column] == pytest.approx(precision)
+            assert scores.recall[column] == pytest.approx(recall)
+            f1 = 2 * precision * recall / (precision + recall) if hits[column] else 0.0
+            assert scores.f1[column] == pytest.approx(f1)
+
+    def test_its_name_is_what_differs_from_the_paper(self, tmp_path: Path, hierarchy: Hierarchy) -> None:
+        path = write(tmp_path, hierarchy, cell_of(seed=2, w0=0.5, members=3))
+        assert report_on_records([path]).name == "members=3, w0=0.5"
+        assert report_on_records([path], name="mine").name == "mine"
+
+    def test_the_folder_of_the_data(self, tmp_path: Path, hierarchy: Hierarchy, root: Path) -> None:
+        path = write(tmp_path, hierarchy)
+        with pytest.raises(MissingFileError, match=r"tiny\.train\.arff is not there"):
+            report_on_records([path], root=tmp_path)
+        assert report_on_records([path], root=root).hierarchy == hierarchy
+
+    def test_its_files_and_card(self, three: list[Path], tmp_path: Path, hierarchy: Hierarchy) -> None:
+        page, *beside = write_report(Report((report_on_records(three),)), tmp_path / "out" / "paper.html")
+        assert {path.name for path in beside} == {
+            *("report.json", "headline.csv", "nodes.csv", "groups.csv"),
+            *(f"{score}_by_{by}.svg" for score in ("recall", "f1") for by in ("depth", "rarity")),
+        }
+        told = page.read_text(encoding="utf-8")
+        for words in ("Records of trainings hold no probabilities of rows", hierarchy.fingerprint, "hidden = 16"):
+            assert words in told
+
+    def test_hostile_words_in_a_record(self, tmp_path: Path, hierarchy: Hierarchy) -> None:
+        versions = {"<b>rare</b>\u202e|": "<i>1</i>"}
+        path = write(tmp_path, hierarchy, versions=versions, engine="<img src=x>", machine="a`b\n|c")
+        page, *_ = write_report(Report((report_on_records([path]),)), tmp_path / "page.html")
+        told = page.read_text(encoding="utf-8")
+        assert not any(words in told for words in ("<b>rare", "<img", "<i>1", "\u202e"))
+        assert " b rare /b " in told
+
+
+class TestGroups:
+    def test_records_that_differ_by_the_seed_alone_are_one(self, tmp_path: Path, hierarchy: Hierarchy) -> None:
+        plain = [write(tmp_path, hierarchy, cell_of(seed=seed)) for seed in (0, 1, 2)]
+        weighted = [write(tmp_path, hierarchy, cell_of(seed=seed, w0=0.5)) for seed in (0, 1)]
+        mixed = [weighted[1], plain[2], plain[0], weighted[0], plain[1]]
+        assert group_by_seed(mixed) == [[weighted[1], weighted[0]], [plain[2], plain[0], plain[1]]]
+        assert group_by_seed([]) == []
+
+    def test_the_engine_makes_no_other_training(self, tmp_path: Path, hierarchy: Hierarchy) -> None:
+        paths = [write(tmp_path, hierarchy, cell_of(seed=n, engine=e)) for n, e in ((0, "torch"), (1, "fused"))]
+        assert group_by_seed(paths) == [paths]
+
+    def test_records_of_different_data_are_apart(self, tmp_path: Path, hierarchy: Hierarchy) -> None:
+        paths = [write(tmp_path, hierarchy, cell_of(seed=seed)) for seed in (0, 1)]
+        change(paths[1], dataset="other")
+        assert group_by_seed(paths) == [[paths[0]], [paths[1]]]
+
+    def test_what_is_no_record(self, tmp_path: Path, hierarchy: Hierarchy) -> None:
+        path = write(tmp_path, hierarchy)
+        with pytest.raises(FileFormatError, match=r"nodes\.json: this is no record"):
+            group_by_seed([path, path.with_name("nodes.json")])
+        with pytest.raises(FileFormatError, match="cannot be read"):
+            group_by_seed([tmp_path / "none.json"])
+
+
+def listed(column: Sequence[int], predicted: Sequence[int], true_positives: Sequence[int]) -> Callable[[Path], None]:
+    content = {"column": column, "predicted": predicted, "true_positives": true_positives}
+    return lambda path: change(path, nodes=content)
+
+
+def nodes_json(**changes: Any) -> Callable[[Path], None]:
+    return lambda path: change(path.with_name("nodes.json"), **changes)
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], object], type[DataError], str]] = {
+    "no JSON": (lambda path: path.write_text("{"), FileFormatError, "this is no record"),
+    "no nodes.json": (lambda path: path.with_name("nodes.json").unlink(), FileFormatError, "it is not there"),
+    "damaged nodes.json": (lambda path: path.with_name("nodes.json").write_text("["), FileFormatError, "nodes.json"),
+    "column": (listed([6], [1], [1]), FileFormatError, "columns beyond the 6 nodes of nodes.json"),
+    "column twice": (listed([1, 1], [20, 20], [20, 20]), FileFormatError, "twice"),
+    "found more than claimed": (listed([1], [2], [3]), FileFormatError, "found in more rows"),
+    "found more than carried": (listed([3], [9], [4]), FileFormatError, "than it is predicted or carried"),
+    "huge column": (listed([10**30], [1], [1]), FileFormatError, "column"),
+    "huge count": (listed([1], [10**30], [1]), FileFormatError, "predicted"),
+    "huge rows": (nodes_json(test_rows=[10**30] * 6), FileFormatError, "nodes.json.*test_rows"),
+    "other hierarchy": (nodes_json(hierarchy="ab12"), DataError, "nodes.json is of another hierarchy than tiny"),
+    "fewer nodes": (
+        nodes_json(names=["root"], scored=[True], training_rows=[1], test_rows=[33]),
+        DataError,
+        "nodes.json is of another hierarchy than tiny",
+    ),
+    "another dataset": (lambda path: change(path, dataset="tinny"), UnknownDatasetError, "Did you mean 'tiny'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_records_that_say_what_cannot_be(tmp_path: Path, hierarchy: Hierarchy, what: str) -> None:
+    damage, error, says = DAMAGE[what]
+    good, path = (write(tmp_path, hierarchy, cell_of(seed=seed)) for seed in (0, 1))
+    report_on_records([good, path])
+    damage(path)
+    with pytest.raises(error, match=says) as caught:
+        report_on_records([path] if what == "another dataset" else [good, path])
+    if isinstance(caught.value, FileFormatError):
+        assert caught.value.path in (path, path.with_name("nodes.json"))
+
+
+def test_records_over_different_nodes_are_not_summed(tmp_path: Path, hierarchy: Hierarchy) -> None:
+    """They lie in two folders, each with its own nodes.json."""
+    one = write(tmp_path / "one", hierarchy, cell_of(seed=0))
+    other = write(tmp_path / "other", hierarchy, cell_of(seed=1))
+    assert report_on_records([one, other]).nodes.scores.support.tolist() == [2 * rows for rows in TEST]
+    change(other.with_name("nodes.json"), test_rows=[1] * NODES)
+    with pytest.raises(DataError, match=r"other.*nodes\.json.*other"):
+        report_on_records([one, other])
