@@ -19,12 +19,14 @@ import rarenode.cli.demo
 import rarenode.data.catalogue
 import rarenode.training
 from rarenode.cli import app, run_folder
+from rarenode.cli.predicting import TAUGHT
 from rarenode.cli.run_folder import choose_settings, write_settings
 from rarenode.cli.sources import load_training_data, published_preparation
 from rarenode.cli.sparkline import sparkline
 from rarenode.data.catalogue import CatalogueEntry
 from rarenode.data.dataset import load_dataset
 from rarenode.data.preparation import known_means
+from rarenode.data.split import HierarchicalSplit, folds
 from rarenode.decision import ExpectedF
 from rarenode.errors import (
     ArgumentError,
@@ -360,15 +362,151 @@ class TestReport:
         assert "report.html" in succeed(*command, "--resume")
         assert nodes_of(stopped) == nodes_of(whole) | {"run": ["stopped"] * 6}
 
-    def test_the_model_is_there_even_if_the_report_cannot_be_written(
-        self, data: Path, settings: Path, tmp_path: Path
+    def test_a_report_that_cannot_be_written_is_written_later_from_what_was_kept(
+        self, data: Path, settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        whole, out = tmp_path / "whole", tmp_path / "run"
+        self.fit(data, settings, whole, *BEST, "--quiet")
+        (out / "report.html").mkdir(parents=True)
+        command = ("fit", data, "--out", out)
+        told = fail(ArgumentError, *command, "--settings", settings, *BEST, "--engine", "torch", "--quiet")
+        assert f"{out / 'report.html'} cannot be written" in told
+        assert_same(TrainedModel.load(out), TrainedModel.load(whole))
+        kept = {path.name for path in out.iterdir()}
+        assert kept >= {*TestFolds.FILES, "checkpoint.safetensors", ".fold-1", ".fold-2"}
+        succeed("report", out, "--data", data, "--out", tmp_path / "elsewhere.html")
+
+        (out / "report.html").rmdir()
+        batches = count_batches(monkeypatch)
+        assert succeed(*command, "--resume").endswith(
+            f"{out / 'report.html'}: which nodes are found, which are missed, and why\n"
+        )
+        assert batches == []
+        assert nodes_of(out) == nodes_of(whole) | {"run": ["run"] * 6}
+        assert {path.name for path in out.iterdir()} == {*TestFolds.FILES, "report.html", "report_files"}
+        assert_same(TrainedModel.load(out), TrainedModel.load(whole))
+
+    def test_so_it_is_with_rows_held_out(
+        self, data: Path, settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         out = tmp_path / "run"
         (out / "report.html").mkdir(parents=True)
-        command = ("fit", data, "--out", out, "--settings", settings, *BEST, "--engine", "torch", "--quiet")
-        assert "cannot be written" in fail(ArgumentError, *command)
-        assert TrainedModel.load(out).thresholds is not None
-        succeed("report", out, "--data", data, "--out", tmp_path / "elsewhere.html")
+        way = ("--settings", settings, "--holdout", "0.3", "--trees", "3", "--engine", "torch", "--quiet")
+        fail(ArgumentError, "fit", data, "--out", out, *way)
+        assert (out / "checkpoint.safetensors").exists()
+        (out / "report.html").rmdir()
+        batches = count_batches(monkeypatch)
+        succeed("fit", data, "--out", out, "--resume", "--quiet")
+        assert batches == []
+        again = self.fitted(data, out)
+        assert again.unseen is not None
+        assert_reported(out, again.unseen.Y, again.model.decide(again.unseen.probs))
+        assert not (out / "checkpoint.safetensors").exists()
+
+    def test_a_finished_run_on_a_dataset_gets_the_report_that_it_lacks(
+        self, catalogued: CatalogueEntry, settings: Path, tmp_path: Path
+    ) -> None:
+        whole, out = tmp_path / "whole", tmp_path / "run"
+        way = ("--settings", settings, *BEST, "--engine", "torch", "--quiet")
+        succeed("fit", "tiny", "--out", whole, *way)
+        succeed("fit", "tiny", "--out", out, *way, "--no-report")
+        finished = f"{out} holds the finished model already"
+        assert succeed("fit", "tiny", "--out", out, "--resume", "--no-report") == f"{finished}\n"
+        assert {path.name for path in out.iterdir()} == TestFolds.FILES
+        told = succeed("fit", "tiny", "--out", out, "--resume")
+        assert told == f"{finished}; {out / 'report.html'}: which nodes are found, which are missed, and why\n"
+        assert nodes_of(out) == nodes_of(whole) | {"run": ["run"] * 6}
+        (out / "report.html").write_text("mine")
+        assert succeed("fit", "tiny", "--out", out, "--resume") == f"{finished}\n"
+        assert (out / "report.html").read_text() == "mine"
+
+    def test_a_finished_run_on_a_file_says_how_to_get_one(self, best: Path, data: Path) -> None:
+        told = succeed("fit", data, "--out", best, "--resume")
+        assert told == (
+            f"{best} holds the finished model already; it has no report; `rarenode report {best} --data FILE` makes "
+            "one, on rows that it was not trained on\n"
+        )
+        assert succeed("fit", data, "--out", best, "--resume", "--quiet") == ""
+        assert {path.name for path in best.iterdir()} == TestFolds.FILES
+
+    def test_rows_held_out_are_called_by_their_number_in_the_file(
+        self, data: Path, settings: Path, tmp_path: Path
+    ) -> None:
+        out = tmp_path / "run"
+        self.fit(data, settings, out, "--holdout", "0.3", "--trees", "3", "--quiet")
+        lines = polars.read_csv(out / "report_files" / "unsure_rows.csv", schema_overrides={"node": polars.String})
+        numbers = lines["row"].unique().to_list()
+        rows = load_training_data(str(data), None, keep_validation=False).rows
+        _, aside = HierarchicalSplit(0.3).split(rows.Y, rows.hierarchy)
+        assert sorted(numbers) == aside.tolist() != list(range(len(aside)))
+        written = data.read_text().split("@DATA\n")[1].splitlines()
+        for line in lines.iter_rows(named=True):
+            label = written[line["row"]].rsplit(",", 1)[1]
+            carried = {"root"} | {above for path in label.split("@") for above in (path, path.split("/")[0])}
+            assert line["carried"] == (line["node"] in carried), (line, label)
+
+    def test_how_unsure_it_is_is_known_of_rows_held_out(self, data: Path, settings: Path, tmp_path: Path) -> None:
+        """The models of folds are gone when the report is made, and the model itself has seen the rows."""
+        out = tmp_path / "run"
+        self.fit(data, settings, out, "--holdout", "0.3", "--members", "2", "--trees", "3", "--quiet")
+        model, rows = TrainedModel.load(out), load_training_data(str(data), None, keep_validation=False).rows
+        _, aside = HierarchicalSplit(0.3).split(rows.Y, rows.hierarchy)
+        X, Y = rarenode.read_arff(data).X[aside], rows.Y[aside]
+        unsure, decided = model.uncertainty(X), model.predict(X)
+        told = nodes_of(out)["uncertainty"]
+        for column, value in enumerate(told):
+            concerned = Y[:, column] | decided[:, column]
+            expected = unsure[concerned, column].mean() if concerned.any() else None
+            assert value == (None if expected is None else pytest.approx(expected, rel=1e-5))
+        assert any(told)
+        assert about(out).startswith(f"{data}, held out: {len(aside)} rows; nodes decided by expected_f1, fitted to ")
+        self.fit(data, settings, tmp_path / "folds", *BEST, "--members", "2", "--quiet")
+        assert set(nodes_of(tmp_path / "folds")["uncertainty"]) == {None}
+
+    def test_a_node_of_a_single_row_taught_no_model_that_was_asked_about_it(
+        self, data: Path, settings: Path, tmp_path: Path
+    ) -> None:
+        content = data.read_text().replace(CLASSES, f"{CLASSES},3")
+        *others, last = content.splitlines()
+        data.write_text("\n".join([*others, f"{last.rsplit(',', 1)[0]},3"]) + "\n")
+        out = tmp_path / "run"
+        self.fit(data, settings, out, *BEST, "--decision", "fixed:0.9", "--quiet")
+        told, model = nodes_of(out), TrainedModel.load(out)
+        node = told["node"].index("3")
+        assert model.training_positives[node] == told["rows"][node] == 1
+        assert (told["state"][node], told["training_rows"][node]) == ("missed", 0)
+        assert told["reason"][node] == "no_training_rows"
+        assert told["explanation"][node] == (
+            "No training rows: 1 row here carries it, and none that the model was trained on."
+        )
+        assert told["reason"].count("no_training_rows") == 1
+        Y = rarenode.read_arff(data).Y
+        of_fold: dict[int, NDArray[np.int64]] = {}
+        for kept, aside in folds(Y, model.hierarchy, 2, 0):
+            of_fold |= dict.fromkeys(aside.tolist(), Y[kept].sum(axis=0))
+        for column, taught in enumerate(told["training_rows"]):
+            known = [int(of_fold[row][column]) for row in range(len(Y)) if Y[row, column]]
+            assert taught == sum(known) // len(known)
+        judged = f"{data}, each judged by a model trained without it: 24 rows"
+        assert about(out) == f"{judged}; nodes decided by fixed:0.9; add ancestors"
+
+
+def about(out: Path) -> str:
+    """What the report of a run says of its rows."""
+    (text,) = polars.read_csv(out / "report_files" / "headline.csv")["about"].to_list()
+    return str(text)
+
+
+def count_batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """From now on trainings add each of their batches to this list."""
+    batches: list[int] = []
+
+    class Counting(Silent):
+        def batch(self, epoch: int, batch: int, loss: float) -> None:
+            batches.append(batch)
+
+    monkeypatch.setattr(rarenode.training, "choose_progress", lambda _quiet: Counting())
+    return batches
 
 
 class TestChoosingSettings:
@@ -470,6 +608,9 @@ class TestCatalogue:
             name: getattr(expected, name) for name in ("f1", "precision", "recall", "bin_ap", "ap", "nodes_found")
         }
         assert json.loads(succeed("evaluate", out, "--json", "--split", "valid"))["rows"] == 12
+        for split, taught in (("train", True), ("valid", True), ("test", False)):
+            assert (TAUGHT in succeed("evaluate", out, "--split", split)) == taught
+        assert TAUGHT not in succeed("evaluate", out)
         assert json.loads(succeed("evaluate", out, tmp_path / "tiny.test.arff", "--json"))["rows"] == 16
 
     def test_predict(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:
@@ -564,6 +705,45 @@ class TestEvaluate:
         told = fail(ArgumentError, "evaluate", trained, data, "--decision", decision)
         assert decision in told
         assert "expected_f1" in told
+
+    def test_it_says_so_if_the_model_was_trained_on_the_rows(
+        self, trained: Path, best: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        copy, link = tmp_path / "copy.arff", tmp_path / "link.arff"
+        copy.write_bytes(data.read_bytes())
+        link.symlink_to(data)
+        other = write_arff(tmp_path / "other.arff", seed=1)
+        fewer = write_arff(tmp_path / "fewer.arff", rows=23)
+        for out in (trained, best):
+            for taught in (data, copy, link):
+                assert succeed("evaluate", out, taught).splitlines()[1] == TAUGHT
+            for others in (other, fewer):
+                assert "trained on these rows" not in succeed("evaluate", out, others)
+        monkeypatch.chdir(tmp_path)
+        assert TAUGHT in succeed("evaluate", trained, data.name)
+        assert "rows" in json.loads(succeed("evaluate", trained, data, "--json"))
+
+    def test_a_file_of_which_rows_were_held_out_taught_the_model_too(
+        self, data: Path, settings: Path, tmp_path: Path
+    ) -> None:
+        succeed("fit", data, "--out", tmp_path / "run", "--settings", settings, "--holdout", "0.3", *SMALL)
+        assert TAUGHT in succeed("evaluate", tmp_path / "run", data)
+
+    @pytest.mark.parametrize("source", ["x" * 5000, "a\0b", "", "~/\n", "/nowhere/at/all.arff"])
+    def test_a_model_may_say_anything_of_its_source(
+        self, trained: Path, data: Path, tmp_path: Path, source: str
+    ) -> None:
+        record = json.loads((trained / "model.json").read_text(encoding="utf-8"))
+        (trained / "model.json").write_text(json.dumps(record | {"source": source}), encoding="utf-8")
+        assert TAUGHT in succeed("evaluate", trained, data)
+        assert TAUGHT not in succeed("evaluate", trained, write_arff(tmp_path / "other.arff", seed=1))
+
+    def test_a_file_without_rows(self, trained: Path, data: Path, tmp_path: Path) -> None:
+        path = tmp_path / "empty.arff"
+        path.write_text(data.read_text().split("@DATA")[0] + "@DATA\n")
+        told = succeed("evaluate", trained, path)
+        assert " 0 rows, nodes decided by fixed; percent" in told
+        assert TAUGHT not in told
 
     def test_a_file_has_no_test_rows_of_its_own(self, trained: Path, data: Path) -> None:
         assert "name the DATA" in fail(ArgumentError, "evaluate", trained)

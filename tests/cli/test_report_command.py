@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import rarenode
+from rarenode.cli.predicting import TAUGHT
 from rarenode.data.catalogue import CatalogueEntry
 from rarenode.data.dataset import load_dataset
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
@@ -83,7 +84,27 @@ class TestFolders:
         assert names_in(page) == [str(runs[1])]
         content, model = rarenode.read_arff(data), TrainedModel.load(runs[1])
         assert told(page, str(runs[1])) == counts(content.Y, model.predict(content.X))
-        assert about(page) == [f"{data}: 24 rows; nodes decided by fixed, add ancestors"]
+        assert about(page) == [f"{data} ({TAUGHT}): 24 rows; nodes decided by fixed; add ancestors"]
+
+    def test_it_says_so_if_the_model_was_trained_on_the_rows(
+        self, runs: tuple[Path, Path], data: Path, tmp_path: Path, page: Path
+    ) -> None:
+        copy = tmp_path / "copy.arff"
+        copy.write_bytes(data.read_bytes())
+        succeed("report", *runs, "--data", copy, "--out", page)
+        assert about(page) == [f"{copy} ({TAUGHT}): 24 rows; nodes decided by fixed; add ancestors"] * 2
+        assert TAUGHT in page.read_text(encoding="utf-8")
+        other = write_arff(tmp_path / "other.arff", seed=1)
+        succeed("report", *runs, "--data", other, "--out", page)
+        assert about(page) == [f"{other}: 24 rows; nodes decided by fixed; add ancestors"] * 2
+        assert TAUGHT not in page.read_text(encoding="utf-8")
+
+    def test_a_file_without_rows(self, runs: tuple[Path, Path], data: Path, tmp_path: Path, page: Path) -> None:
+        path = tmp_path / "empty.arff"
+        path.write_text(data.read_text().split("@DATA")[0] + "@DATA\n")
+        succeed("report", runs[0], "--data", path, "--out", page)
+        assert about(page) == [f"{path}: 0 rows; nodes decided by fixed; add ancestors"]
+        assert set(nodes_of(page)["state"].to_list()) == {"no_rows", "not_scored"}
 
     def test_two_runs_are_compared(self, runs: tuple[Path, Path], data: Path, page: Path) -> None:
         succeed("report", *runs, "--data", data, "--out", page, "--name", "one", "--name", "<two>")
@@ -140,6 +161,21 @@ class TestFolders:
         message = fail(ArgumentError, "report", *runs, "--data", data, "--out", page, *options)
         assert f"there are 2 runs, and {len(names)} names" in message
 
+    @pytest.mark.parametrize("name", ["", "  ", "\t"])
+    def test_a_name_is_not_empty(self, tmp_path: Path, page: Path, name: str) -> None:
+        """Nothing is asked of any model: there is none."""
+        message = fail(ArgumentError, "report", tmp_path, "--out", page, "--name", name)
+        assert message == "a name must not be empty"
+
+    def test_more_runs_than_a_chart_can_show(self, tmp_path: Path, page: Path) -> None:
+        folders = [tmp_path / str(number) for number in range(9)]
+        for folder in folders:
+            folder.mkdir()
+        assert fail(ArgumentError, "report", *folders, "--out", page) == (
+            "these are 9 runs; a report is about at most 8"
+        )
+        assert "model.json is not there" in fail(MissingFileError, "report", *folders[:8], "--out", page)
+
     def test_the_same_run_twice(self, runs: tuple[Path, Path], data: Path, page: Path) -> None:
         message = fail(ArgumentError, "report", runs[0], runs[0], "--data", data, "--out", page)
         assert f"two runs are named {str(runs[0])!r}" in message
@@ -179,7 +215,8 @@ class TestCatalogue:
         rows = getattr(load_dataset("tiny"), split or "test")
         model = replace(TrainedModel.load(trained), preparation=None)
         assert told(page, "x") == counts(rows.Y, model.predict(rows.X))
-        assert about(page)[0].startswith(f"tiny, {split or 'test'} rows: {len(rows)} rows")
+        taught = f" ({TAUGHT})" if split == "valid" else ""
+        assert about(page)[0].startswith(f"tiny, {split or 'test'} rows{taught}: {len(rows)} rows; ")
 
     def test_a_file_is_raw(self, trained: Path, page: Path, tmp_path: Path) -> None:
         path = tmp_path / "tiny.test.arff"
@@ -221,8 +258,30 @@ class TestRecords:
         assert names_in(page) == ["as in the paper", "w0=0.5"]
         assert [text.rsplit("; ", 1)[1] for text in about(page)] == ["seeds 0, 1", "seed 0"]
         test = load_dataset("tiny").test.Y.sum(axis=0)[:3]
-        assert told(page, "as in the paper") == [*(2 * test - 1), 0, 0, 0, 32, 32, 32, 0, 0, 0]
-        assert told(page, "w0=0.5") == [*test, 0, 0, 0, 16, 16, 16, 0, 0, 0]
+        for name in ("as in the paper", "w0=0.5"):  # the higher of two counts
+            assert told(page, name) == [*test, 0, 0, 0, 16, 16, 16, 0, 0, 0]
+        for name, found in (("as in the paper", (2 * test - 1) / 2), ("w0=0.5", test)):
+            of_run = nodes_of(page).filter(polars.col("run") == name)
+            assert of_run["recall"].to_list()[:3] == pytest.approx((found / test).tolist())
+            assert of_run["precision"].to_list()[:3] == pytest.approx((found / 16).tolist())
+
+    def test_many_seeds_are_not_many_runs(self, catalogued: CatalogueEntry, tmp_path: Path, page: Path) -> None:
+        """With each seed one row fewer is found."""
+        test = load_dataset("tiny").test.Y.sum(axis=0)[:3]
+        ways = [{"seed": seed, "w0": w0} for w0 in (0.25, 0.5) for seed in range(5)]
+        records = [self.write(catalogued, tmp_path / "results", **way) for way in ways]
+        succeed("report", *records, "--out", page)
+        assert about(page) == ["tiny, test rows; nodes decided at 0.5; seeds 0, 1, 2, 3, 4"] * 2
+        assert told(page, "w0=0.5")[:3] == (test - 2).tolist()
+        trainings = [self.write(catalogued, tmp_path / "results", seed=0, w0=n / 10) for n in range(1, 10)]
+        assert "these are 9 runs" in fail(ArgumentError, "report", *trainings, "--out", page)
+
+    def test_the_same_training_twice(self, records: list[Path], page: Path) -> None:
+        copy = records[2].with_name("copy.json")
+        copy.write_bytes(records[2].read_bytes())
+        message = fail(ArgumentError, "report", *records, copy, "--out", page)
+        assert message == f"{copy} and {records[2]} are of the same training; give one of them"
+        assert not page.exists()
 
     def test_names_are_for_trainings_and_not_for_files(self, records: list[Path], page: Path) -> None:
         succeed("report", *records, "--out", page, "--name", "a", "--name", "b")
@@ -270,5 +329,5 @@ class TestRecords:
 
 def test_help_says_what_a_run_is_and_shows_examples() -> None:
     told = succeed("report", "--help")
-    for words in ("RUN...", "Folders of `rarenode fit`", "rarenode report runs/best --out best.html", "seed=*.json"):
+    for words in ("RUN...", "Folders of `rarenode fit`", "rarenode report runs/best --out best.html", "seed=?-*.json"):
         assert words in told

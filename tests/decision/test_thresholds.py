@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from rarenode import Hierarchy
-from rarenode.decision import Rule, Thresholds
+from rarenode.decision import Rule, Thresholds, make_strategy
 from rarenode.errors import ArgumentError
 from tests.decision import oracles
 from tests.strategies import hierarchies
@@ -161,3 +161,28 @@ def test_what_are_no_probabilities_is_refused(probs: Any, message: str) -> None:
 def test_thresholds_of_another_hierarchy_are_refused() -> None:
     with pytest.raises(ArgumentError, match="the hierarchy has 3"):
         Thresholds(np.array([0.5, 0.5])).decide([[0.1, 0.2]], CHAIN)
+
+
+class TestInWords:
+    @pytest.mark.parametrize(
+        "name",
+        ["fixed", "fixed:0.3", "expected_f1", "expected_f2", "prior", "tuned", "global", "precision_floor:0.6"],
+    )
+    def test_it_says_whether_labels_had_a_say(self, name: str) -> None:
+        """They had one, if other labels of the same rows give other thresholds."""
+        rng = np.random.default_rng(0)
+        probs = rng.random((40, 3))
+        labels = [rng.random((40, 3)) < share for share in (0.2, 0.8)]
+        fitted = [make_strategy(name).fit(probs, Y, prior=np.full(3, 0.3)) for Y in labels]
+        probs_have_a_say = fitted[0] != make_strategy(name).fit(probs / 2, labels[0], prior=np.full(3, 0.3))
+        assert probs_have_a_say == (not name.startswith("fixed"))
+        strategy = fitted[0].strategy
+        assert fitted[0].in_words() == strategy
+        how = "with" if fitted[0] != fitted[1] else "without"
+        told = f"{strategy}, fitted to these rows {how} their labels" if probs_have_a_say else strategy
+        assert fitted[0].in_words(fitted_here=True) == told
+
+    def test_thresholds_that_nothing_is_known_of(self) -> None:
+        by_hand = Thresholds(np.array([0.5]))
+        assert by_hand.in_words() == "thresholds of its own"
+        assert by_hand.in_words(fitted_here=True) == "thresholds of its own, fitted to these rows with their labels"

@@ -40,6 +40,7 @@ class Node(NamedTuple):
     confused_rows: int = 0
     confused_with: int = -1
     voice_rows: int = 0
+    voice_all_rows: int = 0
 
 
 class Case(NamedTuple):
@@ -151,9 +152,13 @@ def _diagnose_node(case: Case, decided: Bools, column: int) -> Node:
     }
     confused_rows, confused_with = most(wrong)
 
-    voices = 0
+    voices, everywhere, heard_by_luck = 0, 0, Fraction(1)
     if case.highest_voice is not None:
-        voices = sum(float(case.highest_voice[row, column]) >= threshold[column] for row in rows)
+        heard = [row for row in range(total) if float(case.highest_voice[row, column]) >= threshold[column]]
+        voices = len(set(heard) & set(rows))
+        if voices:
+            everywhere = len(heard)
+            heard_by_luck = chance(total, len(rows), everywhere, voices)
 
     reasons = []
     if case.training[column] == 0:
@@ -162,7 +167,7 @@ def _diagnose_node(case: Case, decided: Bools, column: int) -> Node:
         reasons.append("blocked_by_ancestor")
     if by_luck <= Fraction(1, 100) and not blocked:
         reasons.append("hidden_by_threshold")
-    if voices:
+    if heard_by_luck <= Fraction(1, 100):
         reasons.append("members_disagree")
     if confused_rows >= len(rows) / 2:
         reasons.append("confused_with_sibling")
@@ -184,6 +189,7 @@ def _diagnose_node(case: Case, decided: Bools, column: int) -> Node:
         confused_rows=confused_rows,
         confused_with=confused_with,
         voice_rows=voices,
+        voice_all_rows=everywhere,
     )
 
 
@@ -245,4 +251,28 @@ def crowded_case(seed: int) -> Case:
         scored=None,
         highest_voice=np.maximum(probs, rng.integers(0, 5, (rows, nodes)) / 4),
         uncertainty=rng.random((rows, nodes)),
+    )
+
+
+def loud_case(seed: int) -> Case:
+    """Many rows, and voices that know some of the nodes and speak up anywhere of others; all that is carried is missed.
+
+    Only among many rows can it be unlikely that a voice is heard where a node is carried.
+    """
+    rng = np.random.default_rng(seed)
+    nodes, rows = 6, int(rng.integers(60, 300))
+    hierarchy = Hierarchy.from_edges([], nodes=[f"n{number}" for number in range(nodes)])
+    Y = rng.random((rows, nodes)) < rng.choice([0.005, 0.02, 0.1], nodes)
+    anywhere, where_carried = rng.choice([0.0, 0.01, 0.05, 0.3], nodes), rng.choice([0.0, 0.2, 0.6, 1.0], nodes)
+    heard = rng.random((rows, nodes)) < np.where(Y, where_carried, anywhere)
+    probs = rng.integers(0, 4, (rows, nodes)) / 8
+    return Case(
+        Y=Y,
+        probs=probs,
+        hierarchy=hierarchy,
+        thresholds=Thresholds(np.full(nodes, 0.5)),
+        training=rng.integers(0, 4, nodes),
+        scored=None,
+        highest_voice=np.where(heard, 0.5, probs),
+        uncertainty=None,
     )

@@ -69,7 +69,7 @@ def compare(case: Case, cells: int, matches: int) -> None:
     assert result.reason == tuple(node.reasons[0] if node.reasons else "" for node in expected)
     for name in (
         *("state", "best_rank", "cut_rank", "cut_hits", "blocked_rows", "blocked_by"),
-        *("confused_rows", "confused_with", "voice_rows"),
+        *("confused_rows", "confused_with", "voice_rows", "voice_all_rows"),
     ):
         assert getattr(result, name).tolist() == [getattr(node, name) for node in expected], name
     for name in ("cut_prob", "cut_next"):
@@ -100,6 +100,17 @@ def test_everything_is_as_counted_by_loops(case: Case, cells: int, matches: int)
 def test_and_where_much_is_missed_whatever_the_size_of_blocks(cells: int, matches: int) -> None:
     for seed in range(100):
         compare(oracles.crowded_case(seed * len(SMALL_AND_LARGE) + SMALL_AND_LARGE.index(cells)), cells, matches)
+
+
+def test_and_where_voices_are_heard_among_many_rows() -> None:
+    told = {True: 0, False: 0}
+    for seed in range(40):
+        case = oracles.loud_case(seed)
+        compare(case, SMALL_AND_LARGE[seed % 3], 1 << 20)
+        for node in oracles.diagnose(case):
+            if node.voice_rows:
+                told["members_disagree" in node.reasons] += 1
+    assert min(told.values()) > 20
 
 
 def test_a_state_does_not_hide_the_figures() -> None:

@@ -33,7 +33,7 @@ def evidence(**changes: Any) -> Evidence:
     usual: dict[str, Any] = {
         "rows": 4, "all_rows": 1281, "threshold": 0.31, "drops_orphans": False, "best_rank": 640, "auc": 0.534,
         "cut_prob": 0.01234, "cut_next": 0.011, "cut_rank": 3, "cut_hits": 1, "blocked_rows": 2, "blocked_by": "animal",
-        "voice_rows": 1, "confused_rows": 3, "confused_with": "dog",
+        "voice_rows": 1, "voice_all_rows": 1006, "confused_rows": 3, "confused_with": "dog",
     }  # fmt: skip
     return Evidence(**{**usual, **changes})
 
@@ -82,7 +82,13 @@ def evidence(**changes: Any) -> Evidence:
             "members_disagree",
             {},
             "The members disagree: in 1 of its 4 rows one of them, or the forest, reaches the threshold of 0.31 by "
-            "itself, and together they do not.",
+            "itself, and in 1,005 of the others; together they do not.",
+        ),
+        (
+            "members_disagree",
+            {"rows": 1, "voice_all_rows": 1, "threshold": 0.123456},
+            "The members disagree: in its only row one of them, or the forest, reaches the threshold of 0.123 by "
+            "itself, and in 0 of the others; together they do not.",
         ),
         ("confused_with_sibling", {}, "Confused with 'dog': it is decided instead in 3 of 4 rows."),
         (

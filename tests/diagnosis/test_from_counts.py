@@ -36,7 +36,7 @@ def test_what_cannot_be_known_is_empty(case: Case) -> None:
     counted = diagnose_counts(case.hierarchy, scores, case.thresholds, case.training, everywhere)
     for name in ("uncertainty", "rank_chance", "auc", "cut_prob", "cut_next"):
         assert np.isnan(getattr(counted, name)).all()
-    for name in ("best_rank", "cut_rank", "cut_hits", "blocked_rows", "confused_rows", "voice_rows"):
+    for name in ("best_rank", "cut_rank", "cut_hits", "blocked_rows", "confused_rows", "voice_rows", "voice_all_rows"):
         assert not getattr(counted, name).any()
     for name in ("blocked_by", "confused_with"):
         assert set(getattr(counted, name).tolist()) <= {-1}

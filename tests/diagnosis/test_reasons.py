@@ -29,15 +29,21 @@ def cats(
     elsewhere: float = 0.3,
     dog: float = 0.1,
     voice: float | None = None,
+    heard_elsewhere: int = 0,
     training: int = 5,
     drop: bool = False,
 ) -> NodeDiagnosis:
-    """Rows of which the first carries the cat, with the probabilities there and of the cat elsewhere."""
+    """Rows of which the first carries the cat, with the probabilities there and of the cat elsewhere.
+
+    A single voice says ``voice`` of the cat there and in so many rows elsewhere.
+    """
     Y = np.zeros((rows, 3), dtype=bool)
     Y[:, 0], Y[0, CAT] = True, True
     probs = np.full((rows, 3), [0.9, elsewhere, 0.1])
     probs[0] = pet, cat, dog
-    heard = None if voice is None else np.where(Y, voice, 0.0)
+    heard = None if voice is None else np.zeros((rows, 3))
+    if heard is not None:
+        heard[: 1 + heard_elsewhere, CAT] = voice
     thresholds = Thresholds(np.array([0.5, 0.5, 0.5]), "drop_orphans" if drop else "add_ancestors")
     return diagnose(Y, probs, PETS, thresholds, [9, training, 9], highest_voice=heard)
 
@@ -56,10 +62,17 @@ def test_the_names_are_those_of_the_types() -> None:
         ({"pet": 0.4, "cat": 0.6, "drop": True}, ("blocked_by_ancestor",)),
         ({"rows": 100, "elsewhere": 0.1}, ("hidden_by_threshold",)),
         ({"rows": 99, "elsewhere": 0.1}, ("not_told_apart",)),
-        ({"voice": 0.5}, ("members_disagree",)),
-        ({"voice": 0.49}, ("not_told_apart",)),
+        ({"rows": 100, "voice": 0.5}, ("members_disagree",)),
+        ({"rows": 99, "voice": 0.5}, ("not_told_apart",)),
+        ({"rows": 100, "voice": 0.49}, ("not_told_apart",)),
+        ({"rows": 300, "voice": 0.5, "heard_elsewhere": 2}, ("members_disagree",)),
+        ({"rows": 300, "voice": 0.5, "heard_elsewhere": 3}, ("not_told_apart",)),
+        ({"rows": 300, "voice": 0.5, "heard_elsewhere": 299}, ("not_told_apart",)),
         ({"dog": 0.6}, ("confused_with_sibling",)),
-        ({"training": 0, "voice": 0.6, "dog": 0.6}, ("no_training_rows", "members_disagree", "confused_with_sibling")),
+        (
+            {"rows": 100, "training": 0, "voice": 0.6, "dog": 0.6},
+            ("no_training_rows", "members_disagree", "confused_with_sibling"),
+        ),
         (
             {"rows": 100, "elsewhere": 0.1, "voice": 0.6, "dog": 0.6},
             ("hidden_by_threshold", "members_disagree", "confused_with_sibling"),
@@ -89,11 +102,11 @@ chances = st.sampled_from((0.0, 0.01, 0.0101, 1.0))
 
 @given(
     st.lists(
-        st.tuples(st.booleans(), counts, counts, chances, counts, counts, counts),
+        st.tuples(st.booleans(), counts, counts, chances, chances, counts, counts),
         max_size=5,
     )
 )
-def test_all_that_apply_are_there_in_order(nodes: list[tuple[bool, int, int, float, int, int, int]]) -> None:
+def test_all_that_apply_are_there_in_order(nodes: list[tuple[bool, int, int, float, float, int, int]]) -> None:
     table = np.array(nodes, dtype=np.float64).reshape(-1, 7)
     columns = table.astype(np.int64).T
     result = reasons_that_apply(
@@ -101,17 +114,17 @@ def test_all_that_apply_are_there_in_order(nodes: list[tuple[bool, int, int, flo
         training_rows=columns[1],
         blocked_rows=columns[2],
         rank_chance=table[:, 3],
-        voice_rows=columns[4],
+        voice_chance=table[:, 4],
         confused_rows=columns[5],
         rows=columns[6] + 1,
     )
     expected = []
-    for missed, training, blocked, chance, voices, confused, rows in nodes:
+    for missed, training, blocked, chance, voice_chance, confused, rows in nodes:
         holds = {
             "no_training_rows": training == 0,
             "blocked_by_ancestor": blocked > 0,
             "hidden_by_threshold": chance <= 0.01 and blocked == 0,
-            "members_disagree": voices > 0,
+            "members_disagree": voice_chance <= 0.01,
             "confused_with_sibling": confused >= (rows + 1) / 2,
         }
         some = tuple(reason for reason, applies in holds.items() if applies)

@@ -27,6 +27,7 @@ class Drawn:
         self.bars: list[dict[str, Any]] = []
         self.lines: list[dict[str, Any]] = []
         self.boxes: list[dict[str, Any]] = []
+        self.maps: list[dict[str, Any]] = []
 
     def bar_chart(self, title: str, groups: Any, bars: Any, **how: Any) -> str:
         self.bars.append({"title": title, "groups": list(groups), "bars": list(bars)} | how)
@@ -40,11 +41,15 @@ class Drawn:
         self.boxes.append({"title": title, "nodes": list(nodes), "runs": list(runs), "columns": columns})
         return f"<boxes {len(self.boxes)}>"
 
+    def icicle(self, title: str, nodes: Any) -> str:
+        self.maps.append({"title": title, "nodes": list(nodes)})
+        return f"<map {len(self.maps)}>"
+
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> Drawn:
     listener = Drawn()
-    for name in ("bar_chart", "line_chart", "node_boxes"):
+    for name in ("bar_chart", "line_chart", "node_boxes", "icicle"):
         monkeypatch.setattr(charts, name, getattr(listener, name))
     return listener
 
@@ -66,23 +71,43 @@ def plots_of(*runs: RunReport) -> dict[str, Plot]:
 
 def test_one_run_has_its_bands_in_one_plot(full: tuple[RunReport, RunReport]) -> None:
     names = tuple(plots_of(full[0]))
-    assert names == (*BY_GROUP, "precision_recall", "reliability", "training_loss", "training_validation")
+    assert names == ("map", *BY_GROUP, "precision_recall", "reliability", "training_loss", "training_validation")
 
 
 def test_several_runs_have_a_plot_for_each_band_and_one_of_nodes(full: tuple[RunReport, RunReport]) -> None:
     bands = [f"precision_recall_{band}" for band in ("0", "1_to_4", "5_to_19", "20_to_99", "100_or_more")]
-    names = tuple(plots_of(*full))
-    assert names == (*BY_GROUP, *bands, "reliability", "training_loss", "training_validation", "node_scores")
+    maps, *names = (tuple(plots_of(*full))[:2], *tuple(plots_of(*full))[2:])
+    assert maps == ("map_1", "map_2")
+    assert names == [*BY_GROUP, *bands, "reliability", "training_loss", "training_validation", "node_scores"]
 
 
-def test_records_have_bars_alone() -> None:
+def test_records_have_maps_and_bars_alone() -> None:
     nodes = nodes_with(DAG, [Counts(1, 2, 2)] * 8)
-    assert tuple(plots_of(run_of(nodes))) == BY_GROUP
-    assert tuple(plots_of(run_of(nodes, "one"), run_of(nodes, "two"))) == (*BY_GROUP, "node_scores")
+    assert tuple(plots_of(run_of(nodes))) == ("map", *BY_GROUP)
+    two = plots_of(run_of(nodes, "one"), run_of(nodes, "two"))
+    assert tuple(two) == ("map_1", "map_2", *BY_GROUP, "node_scores")
 
 
 def test_nothing_scored_has_no_groups() -> None:
-    assert plots_of(run_of(nodes_with(DAG, [Counts(0, 0, 0)] * 8, [False] * 8))) == {}
+    assert set(plots_of(run_of(nodes_with(DAG, [Counts(0, 0, 0)] * 8, [False] * 8)))) == {"map"}
+
+
+def test_maps_have_the_recall_of_each_run_under_drawn_parents(drawn: Drawn) -> None:
+    scored = [node != "z" for node in DAG.nodes]
+    counts = [Counts(1, 1, 4), Counts(1, 1, 1), Counts(0, 2, 0), Counts(0, 0, 3), *[Counts(1, 2, 2)] * 4]
+    plots = plots_of(run_of(nodes_with(DAG, counts, scored), "one"), run_of(nodes_with(DAG, counts), "t\nwo"))
+    assert [chart["title"] for chart in drawn.maps] == ["Recall of each node: one", "Recall of each node: t wo"]
+    assert [plots[name].svg for name in ("map_1", "map_2")] == ["<map 1>", "<map 2>"]
+    for chart in drawn.maps:
+        assert [(node.name, node.depth) for node in chart["nodes"]] == list(
+            zip(DAG.nodes, DAG.depth.tolist(), strict=True)
+        )
+        above = {node.name: "" if node.parent == -1 else DAG.nodes[node.parent] for node in chart["nodes"]}
+        assert above == {"a": "", "z": "", "b": "a", "c": "a", "d": "b", "e": "b", "f": "c", "g": "d"}
+    first, second = ([node.value for node in chart["nodes"]] for chart in drawn.maps)
+    assert DAG.nodes[:2] == ("a", "z")
+    assert second == [25.0, 100.0, None, 0.0, *[50.0] * 4]  # no row carries b
+    assert first == [25.0, None, *second[2:]]  # z is not scored
 
 
 def test_bars_are_percent_of_groups_and_none_where_a_run_has_no_such_group(drawn: Drawn) -> None:
@@ -93,9 +118,9 @@ def test_bars_are_percent_of_groups_and_none_where_a_run_has_no_such_group(drawn
     plots_of(one, two)
     depth, _, rarity, _ = drawn.bars
     assert depth["groups"] == ["0", "1", "2", "3"]
-    assert depth["notes"] == ("2 nodes", "2 nodes", "3 nodes", "1 nodes")
+    assert depth["notes"] == ["2 nodes", "2 nodes", "3 nodes", "1 / 0 nodes"]
     assert rarity["groups"] == ["0", "1-4", "5-19", "20-99", "100+"]
-    assert rarity["notes"] == ("3 nodes", "", "1 nodes", "3 nodes", "1 nodes")
+    assert rarity["notes"] == ["3 nodes", "0 / 2 nodes", "1 / 0 nodes", "3 / 0 nodes", "1 / 2 nodes"]
     for chart, score, groups_of in zip(
         drawn.bars, ("recall", "f1", "recall", "f1"), (by_depth, by_depth, by_rarity, by_rarity), strict=True
     ):
@@ -107,10 +132,22 @@ def test_bars_are_percent_of_groups_and_none_where_a_run_has_no_such_group(drawn
     assert rarity["bars"][0].values[1] is None
 
 
-def test_depths_are_sorted_as_numbers_and_the_first_twenty_shown(drawn: Drawn) -> None:
-    chain = Hierarchy.from_edges([(f"n{n:02d}", f"n{n + 1:02d}") for n in range(24)])
-    plots_of(run_of(nodes_with(chain, [Counts(1, 1, 1)] * 25)))
+def test_a_group_of_one_node_and_one_of_thousands(drawn: Drawn) -> None:
+    star = Hierarchy.from_edges([("root", f"leaf {number}") for number in range(1234)])
+    nodes = nodes_with(star, [Counts(1, 1, 1)] * 1235)
+    plots_of(run_of(nodes, "one"), run_of(nodes, "two"))
+    assert drawn.bars[0]["notes"] == ["1 node", "1,234 nodes"]
+    assert drawn.bars[2]["notes"] == ["1,235 nodes"]
+
+
+@pytest.mark.parametrize(("depths", "is_cut"), [(20, False), (21, True), (25, True)])
+def test_depths_are_sorted_as_numbers_and_the_first_twenty_shown(drawn: Drawn, depths: int, is_cut: bool) -> None:
+    chain = Hierarchy.from_edges([(f"n{n:02d}", f"n{n + 1:02d}") for n in range(depths - 1)])
+    plots = plots_of(run_of(nodes_with(chain, [Counts(1, 1, 1)] * depths)))
     assert drawn.bars[0]["groups"] == [str(depth) for depth in range(20)]
+    for score in ("recall", "f1"):
+        assert plots[f"{score}_by_depth"].caption.endswith(" Only the first 20 groups are drawn.") == is_cut
+        assert "Only the first" not in plots[f"{score}_by_rarity"].caption
 
 
 def test_curves_with_the_point_that_was_decided(drawn: Drawn) -> None:
@@ -162,6 +199,28 @@ def test_bins_of_reliability_that_a_logarithm_can_show(drawn: Drawn) -> None:
     assert [line.label for line in drawn.lines[0]["lines"]] == ["one", "two"]
 
 
+def test_reliability_without_a_bin_that_can_be_shown(drawn: Drawn) -> None:
+    """No cell of a band carries its nodes; then a run has none either; then it has no cells at all."""
+    nodes = nodes_with(DAG, [Counts(1, 2, 2)] * 8)
+    bins = Reliability(
+        edges=np.array([0, 0.5, 1.0]),
+        mean_probability=np.array([0.25, 0.75]),
+        frequency=np.array([0.5, 1.0]),
+        count=np.array([4, 4]),
+    )
+    never = replace(bins, frequency=np.zeros(2))
+    empty = replace(bins, count=np.zeros(2, dtype=int), frequency=np.full(2, np.nan))
+    plots_of(run_of(nodes, reliability={"all": bins, "0": never, "1-4": empty, "5-19": bins}))
+    assert [line.label for line in drawn.lines.pop()["lines"]] == ["all nodes", "5-19 training rows"]
+    runs = [run_of(nodes, name, reliability={"all": of}) for name, of in (("a", never), ("b", bins), ("c", empty))]
+    caption = plots_of(*runs)["reliability"].caption
+    assert [line.label for line in drawn.lines.pop()["lines"]] == ["b"]
+    assert caption.endswith("over all cells: a 50.00 %; b 25.00 %.")
+    assert "reliability" not in plots_of(runs[0], runs[2])
+    assert "reliability" not in plots_of(runs[2])
+    assert not drawn.lines
+
+
 def test_training(drawn: Drawn) -> None:
     nodes = nodes_with(DAG, [Counts(1, 2, 2)] * 8)
     watched = run_of(nodes, "watched", history=HISTORY)
@@ -173,7 +232,7 @@ def test_training(drawn: Drawn) -> None:
     assert [(line.label, line.x, line.y) for line in valid["lines"]] == [
         ("watched", (2, 3), (100 * SUMMARY.ap, 100 * SUMMARY.ap))
     ]
-    assert set(plots_of(blind)) == {*BY_GROUP, "training_loss"}
+    assert set(plots_of(blind)) == {"map", *BY_GROUP, "training_loss"}
 
 
 def test_boxes_have_the_f1_of_each_run_under_drawn_parents(drawn: Drawn) -> None:
@@ -214,7 +273,7 @@ def test_of_many_nodes_those_that_changed_most_between_first_and_last(
     (chart,) = drawn.boxes
     assert [(box.name, box.parent) for box in chart["nodes"]] == [("a", -1), ("b", 0), ("d", 1), ("g", 2)]
     assert [box.values for box in chart["nodes"]][3] == (0.0, 0.0, 100.0)
-    assert chart["title"] == "F1 of the 4 nodes that changed most, and what is above"
+    assert chart["title"] == "F1 of 4 nodes: what changed most, and what is above it"
     assert "node_scores" not in plots_of(runs[0], run_of(nodes_with(DAG, nothing), "same"))
 
 
@@ -227,5 +286,5 @@ def test_a_hierarchy_that_is_too_large_is_shown_in_part(drawn: Drawn, leaves: in
 
 
 def test_names_of_plots_are_names_of_files() -> None:
-    assert len(set(plot_names())) == len(plot_names()) == 4 + len(RARITY_BANDS) + 5
+    assert len(set(plot_names())) == len(plot_names()) == 9 + 4 + len(RARITY_BANDS) + 5
     assert all(name.replace("_", "").isalnum() and name.isascii() for name in plot_names())

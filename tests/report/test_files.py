@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,16 @@ from rarenode.errors import ArgumentError
 from rarenode.printable import printable
 from rarenode.report import Report, RunReport, files, folder_of, report_on_model, require_page_name, write_report
 from rarenode.report.charts import make_plots
-from rarenode.report.files import TABLES
 from rarenode.report.page import page_data, render
+from rarenode.report.run_report import BandCurve
+from rarenode.report.tables import TABLES
+from rarenode.training.card import Code, Heading, Paragraph, plain, to_markdown
 from tests.report.reading import Page, parse_json
 from tests.report.runs import DAG, HISTORY, Counts, model_over, nodes_with, rows_over, run_of
 
 Lines = list[dict[str, str]]
 SCORED = np.array([node != "z" for node in DAG.nodes])
+CSV = ("nodes.csv", *(f"{name}.csv" for name in TABLES))
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +62,13 @@ def number(cell: str) -> float | None:
     return float(cell) if cell else None
 
 
+def same(cell: str, value: Any) -> bool:
+    """Whether a cell of CSV is what stands in JSON."""
+    if value is None or isinstance(value, str):
+        return cell == (value or "")
+    return cell == str(value).lower() if isinstance(value, bool) else float(cell) == pytest.approx(value)
+
+
 class TestContents:
     def test_the_page(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
         report = Report(runs)
@@ -67,7 +78,8 @@ class TestContents:
 
     def test_which_files_there_are(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
         plots = {f"{plot.name}.svg" for plot in make_plots(Report(runs))}
-        assert {path.name for path in folder.iterdir()} == {"report.json", *TABLES, *plots}
+        assert {path.name for path in folder.iterdir()} == {"report.json", "cards.md", *CSV, *plots}
+        assert "map_1.svg" in plots
 
     def test_nodes(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
         lines = read(folder / "nodes.csv")
@@ -116,17 +128,67 @@ class TestContents:
             assert bands == ["0", "1-4", "5-19", "20-99", "100+"]
 
     def test_precision_and_recall(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
-        lines = read(folder / "precision_recall.csv")
-        told: dict[tuple[str, str], list[tuple[float, float]]] = {}
-        for line in lines:
-            place = line["run"], line["training_rows"]
+        told: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
+        for line in read(folder / "precision_recall.csv"):
+            place = line["run"], line["training_rows"], line["what"]
             told.setdefault(place, []).append((float(line["recall"]), float(line["precision"])))
-        curves = {(run.name, band): curve.precision for run in runs for band, curve in run.curves.items()}
-        assert set(told) == {place for place, precision in curves.items() if precision}
-        for place, points in told.items():
-            recalls, precisions = zip(*points, strict=True)
-            assert recalls == pytest.approx([percent / 100 for percent in range(1, 101)])
-            assert precisions == pytest.approx(curves[place])
+        curves = {(run.name, band): curve for run in runs for band, curve in run.curves.items()}
+        best = {place for place, curve in curves.items() if curve.precision}
+        decided = {place for place, curve in curves.items() if curve.decided is not None}
+        assert set(told) == {(*place, "best") for place in best} | {(*place, "decided") for place in decided}
+        assert decided
+        for (run, band, what), points in told.items():
+            curve = curves[run, band]
+            if what == "decided":
+                assert points == [pytest.approx(curve.decided)]
+            else:
+                recalls, precisions = zip(*points, strict=True)
+                assert recalls == pytest.approx([percent / 100 for percent in range(1, 101)])
+                assert precisions == pytest.approx(curve.precision)
+
+    def test_a_curve_that_is_empty_or_never_decided(self, tmp_path: Path) -> None:
+        nodes = nodes_with(DAG, [Counts(1, 2, 3)] * 8)
+        curves = {"0": BandCurve((), None), "1-4": BandCurve((), (0.25, 0.5)), "5-19": BandCurve((0.5,) * 100, None)}
+        write_report(Report((run_of(nodes, curves=curves),)), tmp_path / "page.html")
+        lines = read(tmp_path / "page_files" / "precision_recall.csv")
+        assert [(line["training_rows"], line["what"]) for line in lines] == [
+            ("1-4", "decided"), *[("5-19", "best")] * 100,
+        ]  # fmt: skip
+        assert (lines[0]["recall"], lines[0]["precision"]) == ("0.25", "0.5")
+
+    def test_calibration_error(self, folder: Path, runs: tuple[RunReport, RunReport], tmp_path: Path) -> None:
+        """The mean distance, over cells, of probability and frequency of their bin."""
+        told = {
+            (line["run"], line["training_rows"]): (int(line["cells"]), float(line["error"]))
+            for line in read(folder / "calibration_error.csv")
+        }
+        assert set(told) == {(run.name, band) for run in runs for band in run.reliability}
+        for run in runs:
+            for band, bins in run.reliability.items():
+                cells = int(bins.count.sum())
+                full = [place for place, count in enumerate(bins.count) if count]
+                off = [bins.count[at] * abs(bins.frequency[at] - bins.mean_probability[at]) for at in full]
+                assert told[run.name, band] == pytest.approx((cells, sum(off) / cells))
+            assert told[run.name, "all"][0] == 40 * SCORED.sum()
+        nothing = replace(runs[0].reliability["all"], count=np.zeros_like(runs[0].reliability["all"].count))
+        without = replace(runs[0], reliability={"all": nothing})
+        write_report(Report((without,)), tmp_path / "page.html")
+        assert not (tmp_path / "page_files" / "calibration_error.csv").exists()
+
+    def test_reasons(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
+        """As many as the table of nodes has, each once; states without a reason have an empty one."""
+        nodes = read(folder / "nodes.csv")
+        lines = read(folder / "reasons.csv")
+        told = {(line["run"], line["state"], line["reason"]): int(line["nodes"]) for line in lines}
+        assert len(told) == len(lines)
+        expected: dict[tuple[str, str, str], int] = {}
+        for line in nodes:
+            which = line["run"], line["state"], line["reason"]
+            expected[which] = expected.get(which, 0) + 1
+        assert told == expected
+        assert sum(told.values()) == 2 * len(DAG)
+        assert any(state == "missed" and reason for _, state, reason in told)
+        assert all(reason == "" for _, state, reason in told if state != "missed")
 
     def test_reliability(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
         lines = read(folder / "reliability.csv")
@@ -182,12 +244,48 @@ class TestContents:
 
     def test_json(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
         told = parse_json((folder / "report.json").read_text(encoding="utf-8"))
-        headline = told.pop("headline")
+        tables = told.pop("tables")
         assert told == json.loads(json.dumps(page_data(Report(runs))))
         assert told == Page((folder.parent / "mine.html").read_text(encoding="utf-8")).data
-        for line, run in zip(headline, runs, strict=True):
+        assert set(tables) == {
+            *("headline", "groups", "reasons", "precision_recall", "reliability", "calibration_error", "training"),
+            *("unsure_rows", "changes"),
+        }
+        for line, run in zip(tables["headline"], runs, strict=True):
             assert (line["run"], line["about"]) == (run.name, run.about)
             assert {name: line[name] for name in asdict(run.summary)} == asdict(run.summary)
+
+    def test_tables_are_the_same_in_json_and_in_csv(self, folder: Path) -> None:
+        tables = parse_json((folder / "report.json").read_text(encoding="utf-8"))["tables"]
+        for name, rows in tables.items():
+            lines = read(folder / f"{name}.csv")
+            assert len(lines) == len(rows) > 0
+            for line, row in zip(lines, rows, strict=True):
+                assert set(row) <= set(line)
+                for column, cell in line.items():
+                    assert same(cell, row.get(column)), (name, column)
+
+    def test_a_table_without_rows_is_a_list_without_rows_and_no_file(self, tmp_path: Path) -> None:
+        nodes = nodes_with(DAG, [Counts(1, 2, 3)] * 8)
+        write_report(Report((run_of(nodes),)), tmp_path / "page.html")
+        beside = tmp_path / "page_files"
+        tables = parse_json((beside / "report.json").read_text(encoding="utf-8"))["tables"]
+        assert {name for name, rows in tables.items() if rows} == {"headline", "groups", "reasons"}
+        assert {path.stem for path in beside.glob("*.csv")} == {"nodes", "headline", "groups", "reasons"}
+
+    def test_cards(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
+        told = (folder / "cards.md").read_text(encoding="utf-8")
+        assert told == "\n".join(to_markdown(run.name, run.card) for run in runs)
+        headings = [line for line in told.splitlines() if line.startswith("# ")]
+        assert headings == ["# first, of two", "# second"]
+
+    def test_the_name_of_a_run_stays_in_the_heading_of_its_card(self, tmp_path: Path) -> None:
+        name = "one\n# <b>two</b> `x` | \u202e"
+        card = (Heading("Use"), Paragraph("Words."), Code("a = 1", "python"))
+        write_report(Report((run_of(nodes_with(DAG, [Counts(1, 2, 3)] * 8), name, card=card),)), tmp_path / "page.html")
+        told = (tmp_path / "page_files" / "cards.md").read_text(encoding="utf-8")
+        assert told == f"# {plain(name)}\n\n## Use\n\nWords.\n\n```python\na = 1\n```\n"
+        assert told.splitlines()[0] == "# one #  b two /b   x     "
 
     def test_each_plot_is_a_file_of_its_own(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
         for plot in make_plots(Report(runs)):
@@ -209,16 +307,24 @@ class TestHostileNames:
         )
         write_report(Report(runs), tmp_path / "page.html")
         folder = tmp_path / "page_files"
-        assert set(TABLES) <= {path.name for path in folder.iterdir()}
+        assert {*CSV, "cards.md"} <= {path.name for path in folder.iterdir()}
         whole = [name.replace("\ud800", "\\ud800") for name in hierarchy.nodes]
         lines = read(folder / "nodes.csv")
         assert [line["node"] for line in lines] == whole * 2
         assert [line["run"] for line in lines[:: len(whole)]] == [
             run.name.replace("\ud800", "\\ud800") for run in runs
         ]
-        for name in TABLES:
+        for name in CSV:
             read(folder / name)
         told = parse_json((folder / "report.json").read_text(encoding="utf-8"))
+        assert {row["node"] for row in told["tables"]["unsure_rows"]} <= set(whole)
+        assert [row["run"] for row in told["tables"]["headline"]] == [
+            run.name.replace("\ud800", "\\ud800") for run in runs
+        ]
+        cards = (folder / "cards.md").read_text(encoding="utf-8")
+        assert [line for line in cards.splitlines() if line.startswith("# ")] == [
+            f"# {plain(run.name)}" for run in runs
+        ]
         assert told["hierarchy"]["names"] == [printable(name) for name in hierarchy.nodes]
         for path in folder.glob("*.svg"):
             ElementTree.fromstring(path.read_bytes())
@@ -269,10 +375,13 @@ class TestWriting:
         (tmp_path / "taken.html").mkdir()
         (tmp_path / "blocked_files").write_text("")
         (tmp_path / "table_files" / "nodes.csv").mkdir(parents=True)
-        with pytest.raises(ArgumentError, match=rf"the report .*{where} cannot be written: "):
+        with pytest.raises(ArgumentError) as caught:
             write_report(small, tmp_path / where)
+        told = str(caught.value)
+        # the reason, and no name of a file beside that nobody has asked for
+        assert re.fullmatch(rf"the report {re.escape(str(tmp_path / where))} cannot be written: [A-Za-z ]+", told), told
 
-    @pytest.mark.parametrize("fails_at", ["report.json", "nodes.csv", "recall_by_depth.svg", "page.html"])
+    @pytest.mark.parametrize("fails_at", ["report.json", "nodes.csv", "cards.md", "recall_by_depth.svg", "page.html"])
     def test_a_full_disk_leaves_the_earlier_page(
         self,
         runs: tuple[RunReport, RunReport],
@@ -293,7 +402,7 @@ class TestWriting:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(Path, "write_text", half)
-        with pytest.raises(ArgumentError, match="No space left"):
+        with pytest.raises(ArgumentError, match=r"page\.html cannot be written: No space left on device$"):
             write_report(small, path)
         monkeypatch.undo()
         assert path.read_bytes() == before[path]

@@ -87,7 +87,7 @@ def test_figures_are_of_decisions_and_ap_is_of_probabilities(model: TrainedModel
 
 def test_what_is_told_of_it(model: TrainedModel, run: RunReport) -> None:
     assert (run.name, run.history, run.card) == ("mine", HISTORY, model.card())
-    assert run.about == "rows of mine: 40 rows; nodes decided by by hand, drop orphans"
+    assert run.about == "rows of mine: 40 rows; nodes decided by by hand; drop orphans"
     assert run.hierarchy is DAG
 
 
@@ -154,7 +154,8 @@ def test_another_decision(model: TrainedModel, rows: Rows, decision: str) -> Non
     assert np.array_equal(run.nodes.thresholds, thresholds.values)
     together = model.predict_together(rows.X, decision)
     assert run.nodes.scores.predicted.tolist() == together.sum(axis=0).tolist()
-    assert f"decided by {thresholds.strategy}, drop orphans" in run.about
+    here = "" if decision.startswith("fixed") else ", fitted to these rows without their labels"
+    assert run.about == f"rows: 40 rows; nodes decided by {decision}{here}; drop orphans"
     with pytest.raises(ArgumentError, match="tuned"):
         report_on_model(model, *rows, name="mine", rows="rows", decision="tuned")
 
@@ -164,7 +165,7 @@ def test_a_model_without_thresholds_decides_at_one_half(rows: Rows) -> None:
     run = report_on_model(model, *rows, name="mine", rows="rows")
     assert set(run.nodes.thresholds.tolist()) == {0.5}
     assert run.nodes.scores.predicted.tolist() == (model.predict_proba(rows.X) >= 0.5).sum(axis=0).tolist()
-    assert "decided by fixed, add ancestors" in run.about
+    assert run.about.endswith("; nodes decided by fixed; add ancestors")
 
 
 def test_raw_features_are_prepared_unless_they_are_already(model: TrainedModel, rows: Rows, run: RunReport) -> None:
@@ -199,3 +200,51 @@ def test_no_rows(model: TrainedModel, rows: Rows) -> None:
     assert run.reliability == {}
     assert run.unsure_rows == ()
     assert {curve.precision for curve in run.curves.values()} == {()}
+
+
+class TestProbabilitiesOfOtherModels:
+    def report(self, model: TrainedModel, rows: Rows, **more: Any) -> RunReport:
+        probs = model.predict_proba(rows.X)
+        return report_on_probabilities(
+            model, rows.Y, probs, name="mine", rows="rows", thresholds=model.decides_with, **more
+        )
+
+    def test_the_rows_that_taught_them(self, model: TrainedModel, rows: Rows) -> None:
+        """Nodes stand in other bands then, and what no model was taught is missed for that."""
+        usual = self.report(model, rows)
+        assert usual.nodes.training_rows.tolist() == model.training_positives.tolist()
+        taught = np.array([0, 0, 3, 0, 50, 0, 3, 3])
+        run = self.report(model, rows, training_rows=taught)
+        assert run.nodes.training_rows.tolist() == taught.tolist()
+        assert list(run.curves) == ["0", "1-4", "20-99"]
+        assert list(run.reliability) == ["all", "0", "1-4", "20-99"]
+        for column in range(len(DAG)):
+            missed = run.nodes.state[column] == "missed"
+            assert (run.nodes.reason[column] == "no_training_rows") == (missed and taught[column] == 0)
+        assert "no_training_rows" in run.nodes.reason
+        assert run.nodes.reasons != usual.nodes.reasons
+        assert run.card == usual.card == model.card()
+
+    def test_what_rows_are_called(self, model: TrainedModel, rows: Rows) -> None:
+        usual = self.report(model, rows).unsure_rows
+        numbers = np.random.default_rng(0).permutation(1000)[: len(rows.Y)]
+        named = self.report(model, rows, row_numbers=numbers).unsure_rows
+        assert [unsure.row for unsure in named] == [numbers[unsure.row] for unsure in usual]
+        assert all(type(unsure.row) is int for unsure in named)
+        assert [replace(unsure, row=0) for unsure in named] == [replace(unsure, row=0) for unsure in usual]
+
+    @pytest.mark.parametrize(
+        ("strategy", "told"),
+        [
+            ("expected_f1", "expected_f1, fitted to these rows without their labels"),
+            ("tuned", "tuned, fitted to these rows with their labels"),
+            ("fixed:0.3", "fixed:0.3"),
+        ],
+    )
+    def test_whether_they_were_decided_on_these_rows(
+        self, model: TrainedModel, rows: Rows, strategy: str, told: str
+    ) -> None:
+        deciding = model.with_thresholds(Thresholds(VALUES, "add_ancestors", strategy))
+        assert self.report(deciding, rows).about == f"rows: 40 rows; nodes decided by {strategy}; add ancestors"
+        here = self.report(deciding, rows, decided_here=True)
+        assert here.about == f"rows: 40 rows; nodes decided by {told}; add ancestors"

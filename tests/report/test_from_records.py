@@ -1,9 +1,10 @@
-"""Records of `reproduce` as a run: means and deviations over seeds, counts summed over seeds, and what is refused."""
+"""Records of `reproduce` as a run: means and deviations over seeds, the middle ones of counts, and what is refused."""
 
 from __future__ import annotations
 
 import json
 import math
+import statistics
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -13,11 +14,12 @@ import pytest
 
 import rarenode.data.catalogue
 from rarenode import Summary, load_dataset
-from rarenode.errors import DataError, FileFormatError, MissingFileError, UnknownDatasetError
+from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.experiments.grid import Cell
 from rarenode.experiments.record import DatasetNodes, PredictedNodes, record_path, write_record
 from rarenode.hierarchy import Hierarchy
 from rarenode.report import Report, group_by_seed, report_on_records, write_report
+from rarenode.report.groups import by_depth, by_rarity
 from rarenode.training import Settings
 from tests.experiments.small_grid import TINY, made_up, write_files
 
@@ -78,6 +80,22 @@ COUNTS = (
 )
 
 
+SCORES = ("precision", "recall", "f1")
+
+
+def by_column(listed: PredictedNodes) -> dict[int, tuple[int, int]]:
+    """How often each node was predicted, and how often rightly."""
+    return {c: (p, t) for c, p, t in zip(listed.column, listed.predicted, listed.true_positives, strict=True)}
+
+
+def scores_of(claimed: int, hits: int, rows: int) -> tuple[Fraction, Fraction, Fraction]:
+    """Precision, recall and F1 of one node with one seed, 0 where they are undefined."""
+    precision = Fraction(hits, claimed) if claimed else Fraction(0)
+    recall = Fraction(hits, rows) if rows else Fraction(0)
+    f1 = 2 * precision * recall / (precision + recall) if hits else Fraction(0)
+    return precision, recall, f1
+
+
 @pytest.fixture
 def three(tmp_path: Path, hierarchy: Hierarchy) -> list[Path]:
     """Records of one training with three seeds."""
@@ -117,20 +135,49 @@ class TestOneRun:
         assert run.deviations_of == "3 trainings with different seeds"
         assert run.about.endswith("seeds 3, 4, 7")
 
-    def test_counts_of_nodes_are_summed_over_seeds(self, three: list[Path]) -> None:
-        scores = report_on_records(three).nodes.scores
-        hits, claims = [66, 27, 3, 0, 0, 0], [66, 42, 9, 8, 1, 0]
-        rows = [3 * carried for carried in TEST]
-        assert scores.true_positives.tolist() == hits
-        assert scores.predicted.tolist() == claims
-        assert scores.support.tolist() == rows
+    @pytest.mark.parametrize("seeds", [1, 2, 3])
+    def test_scores_are_means_over_seeds_and_counts_the_middle_ones(self, three: list[Path], seeds: int) -> None:
+        scores = report_on_records(three[:seeds]).nodes.scores
+        counts = [by_column(listed) for listed in COUNTS[:seeds]]
+        assert scores.support.tolist() == list(TEST)
         for column in range(NODES):
-            by_hand = [(hits, claims), (hits, rows)]
-            precision, recall = (over[column] / under[column] if under[column] else 0.0 for over, under in by_hand)
-            assert scores.precision[column] == pytest.approx(precision)
-            assert scores.recall[column] == pytest.approx(recall)
-            f1 = 2 * precision * recall / (precision + recall) if hits[column] else 0.0
-            assert scores.f1[column] == pytest.approx(f1)
+            told = [of_seed.get(column, (0, 0)) for of_seed in counts]
+            of_seeds = [scores_of(*each, TEST[column]) for each in told]
+            for place, name in enumerate(SCORES):
+                mean = sum((of_seed[place] for of_seed in of_seeds), Fraction(0)) / seeds
+                assert getattr(scores, name)[column] == pytest.approx(float(mean)), (name, column)
+            claimed, hits = zip(*told, strict=True)
+            assert scores.predicted[column] == statistics.median_high(claimed)
+            assert scores.true_positives[column] == statistics.median_high(hits)
+
+    def test_means_of_groups_are_those_of_the_summaries(self, tmp_path: Path, hierarchy: Hierarchy) -> None:
+        """Each record sums up its own counts, as `measure` does; both ways lead to the same figures of the run."""
+        paths = []
+        for seed, listed in enumerate(COUNTS):
+            counts = by_column(listed)
+            own = [scores_of(*counts.get(column, (0, 0)), TEST[column]) for column in range(NODES) if SCORED[column]]
+            precision, recall, f1 = (float(sum(values, Fraction(0))) / len(own) for values in zip(*own, strict=True))
+            summary = Summary(f1, precision, recall, 0.1, 0.2, nodes=5, nodes_predicted=3, nodes_found=2)
+            paths.append(write(tmp_path, hierarchy, cell_of(seed=seed), summary=summary, nodes=listed))
+        run = report_on_records(paths)
+        for groups in (by_depth(run.nodes), by_rarity(run.nodes)):
+            assert len(groups) > 1
+            assert sum(group.nodes for group in groups) == 5
+            for name in SCORES:
+                over_all = sum(group.nodes * getattr(group, name) for group in groups) / 5
+                assert over_all == pytest.approx(getattr(run.summary, name))
+
+    @pytest.mark.parametrize(("found", "state"), [((4, 0), "found"), ((4, 0, 0), "missed"), ((4, 1, 0), "found")])
+    def test_a_node_is_found_if_half_of_the_seeds_find_it(
+        self, tmp_path: Path, hierarchy: Hierarchy, found: tuple[int, ...], state: str
+    ) -> None:
+        paths = []
+        for seed, hits in enumerate(found):
+            nodes = PredictedNodes(column=(4,), predicted=(9,), true_positives=(hits,))
+            paths.append(write(tmp_path, hierarchy, cell_of(seed=seed), nodes=nodes))
+        run = report_on_records(paths)
+        assert run.nodes.state[4] == state
+        assert run.nodes.scores.recall[4] == pytest.approx(sum(found) / (5 * len(found)))
 
     def test_its_name_is_what_differs_from_the_paper(self, tmp_path: Path, hierarchy: Hierarchy) -> None:
         path = write(tmp_path, hierarchy, cell_of(seed=2, w0=0.5, members=3))
@@ -146,8 +193,8 @@ class TestOneRun:
     def test_its_files_and_card(self, three: list[Path], tmp_path: Path, hierarchy: Hierarchy) -> None:
         page, *beside = write_report(Report((report_on_records(three),)), tmp_path / "out" / "paper.html")
         assert {path.name for path in beside} == {
-            *("report.json", "headline.csv", "nodes.csv", "groups.csv"),
-            *(f"{score}_by_{by}.svg" for score in ("recall", "f1") for by in ("depth", "rarity")),
+            *("report.json", "headline.csv", "nodes.csv", "groups.csv", "reasons.csv", "cards.md"),
+            *("map.svg", *(f"{score}_by_{by}.svg" for score in ("recall", "f1") for by in ("depth", "rarity"))),
         }
         told = page.read_text(encoding="utf-8")
         for words in ("Records of trainings hold no probabilities of rows", hierarchy.fingerprint, "hidden = 16"):
@@ -178,6 +225,17 @@ class TestGroups:
         paths = [write(tmp_path, hierarchy, cell_of(seed=seed)) for seed in (0, 1)]
         change(paths[1], dataset="other")
         assert group_by_seed(paths) == [[paths[0]], [paths[1]]]
+
+    def test_the_same_training_twice_is_refused(self, tmp_path: Path, hierarchy: Hierarchy) -> None:
+        """Counted twice, it would pull the means to itself and the deviations to 0."""
+        first, other = (write(tmp_path, hierarchy, cell_of(seed=seed)) for seed in (0, 1))
+        again = write(tmp_path / "again", hierarchy, cell_of(seed=0, engine="fused"))
+        for twice in (again, first):
+            with pytest.raises(ArgumentError, match="of the same training; give one of them") as caught:
+                group_by_seed([first, other, twice])
+            assert str(caught.value).startswith(f"{twice} and {first} are ")
+        weighted = write(tmp_path / "again", hierarchy, cell_of(seed=0, w0=0.5))
+        assert group_by_seed([first, weighted, other]) == [[first, other], [weighted]]
 
     def test_what_is_no_record(self, tmp_path: Path, hierarchy: Hierarchy) -> None:
         path = write(tmp_path, hierarchy)
@@ -213,7 +271,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], type[DataError], str]] = {
         DataError,
         "nodes.json is of another hierarchy than tiny",
     ),
-    "another dataset": (lambda path: change(path, dataset="tinny"), UnknownDatasetError, "Did you mean 'tiny'"),
+    "another dataset": (lambda path: change(path, dataset="tinny"), FileFormatError, "Did you mean 'tiny'"),
 }  # fmt: skip
 
 
@@ -229,11 +287,11 @@ def test_records_that_say_what_cannot_be(tmp_path: Path, hierarchy: Hierarchy, w
         assert caught.value.path in (path, path.with_name("nodes.json"))
 
 
-def test_records_over_different_nodes_are_not_summed(tmp_path: Path, hierarchy: Hierarchy) -> None:
+def test_records_over_different_nodes_are_no_run(tmp_path: Path, hierarchy: Hierarchy) -> None:
     """They lie in two folders, each with its own nodes.json."""
     one = write(tmp_path / "one", hierarchy, cell_of(seed=0))
     other = write(tmp_path / "other", hierarchy, cell_of(seed=1))
-    assert report_on_records([one, other]).nodes.scores.support.tolist() == [2 * rows for rows in TEST]
+    assert report_on_records([one, other]).nodes.scores.support.tolist() == list(TEST)
     change(other.with_name("nodes.json"), test_rows=[1] * NODES)
     with pytest.raises(DataError, match=r"other.*nodes\.json.*other"):
         report_on_records([one, other])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from rarenode import Hierarchy
 from rarenode.decision import Thresholds
-from rarenode.diagnosis import REASONS, STATES
+from rarenode.diagnosis import REASONS, STATES, diagnose
 from rarenode.metrics.bootstrap import Deviations
 from rarenode.printable import printable
 from rarenode.report import Report, RunReport, report_on_model
@@ -26,7 +26,7 @@ from rarenode.report.page import MARKER, as_json, page_data, render
 from rarenode.report.unsure_rows import Doubt, UnsureRow
 from rarenode.training.card import Code, Heading, Paragraph, table
 from tests.report.reading import Page, parse_json
-from tests.report.runs import DAG, Counts, model_over, nodes_over, nodes_with, rows_over, run_of
+from tests.report.runs import DAG, SUMMARY, Counts, model_over, nodes_over, nodes_with, rows_over, run_of
 from tests.strategies import hierarchies
 
 HOSTILE = (
@@ -252,12 +252,26 @@ class TestData:
         missed = [column for column, state in enumerate(run.nodes.state) if state == "missed"]
         assert of_run["explanations"] == {str(column): run.nodes.explain(column) for column in missed}
         assert missed
+        also = {str(column): [keys.index(reason) for reason in run.nodes.reasons[column][1:]] for column in missed}
+        assert of_run["also"] == {column: reasons for column, reasons in also.items() if reasons}
+
+    def test_further_reasons_are_told_beside_the_first(self) -> None:
+        """The cat, which nothing was learnt of, is taken for the dog; the dog has no reason but one."""
+        pets = Hierarchy.from_edges([("pet", "cat"), ("pet", "dog")])
+        Y = np.array([[1, 1, 0]] * 2 + [[1, 0, 1]], dtype=bool)
+        probs = np.array([[0.9, 0.1, 0.9]] * 2 + [[0.9, 0.1, 0.1]])
+        nodes = diagnose(Y, probs, pets, Thresholds(np.full(3, 0.5)), [3, 0, 0])
+        (told,) = page_data(Report((run_of(nodes),)))["runs"]
+        assert nodes.reasons == ((), ("no_training_rows", "confused_with_sibling"), ("no_training_rows",))
+        assert told["nodes"]["reason"] == [-1, 0, 0]
+        assert told["also"] == {"1": [list(REASONS).index("confused_with_sibling")]}
 
     def test_a_missed_node_without_a_reason_has_no_explanation(self) -> None:
         nodes = nodes_with(DAG, [Counts(0, 0, 1)] * 8, training=[0, *[1] * 7])
         (told,) = page_data(Report((run_of(nodes),)))["runs"]
         assert told["nodes"]["reason"] == [0, *[-1] * 7]
         assert list(told["explanations"]) == ["0"]
+        assert told["also"] == {}
         assert told["nodes"]["uncertainty"] == [None] * 8
 
 
@@ -272,23 +286,47 @@ class TestParts:
     def test_the_figures_of_one_run(self) -> None:
         _, page = page_of(run_of(self.NODES, deviations=self.DEVIATIONS, deviations_of="ten <tries>"))
         for words in (
-            "Nodes found 3 ± 1.2 of 6 that a row carries, 5 scored",
+            "Nodes found 3 of 6 ± 1.2",
             "F1 25.00 % ± 1.11", "Precision 50.00 % ± 2.22", "Recall 12.50 % ± 3.33", "Bin. AP 75.00 % ± 4.44",
             "AP 37.50 % ± 5.55", "± is the standard deviation over ten <tries>.",
         ):  # fmt: skip
             assert words in page.text
         assert len(page.find("div", **{"class": "figure"})) == 6
 
+    def test_value_and_deviation_of_a_figure_stand_apart(self) -> None:
+        source, _ = page_of(run_of(self.NODES, deviations=self.DEVIATIONS, deviations_of="tries"))
+        parts = r'<span class="label">(.*?)</span><span class="value">(.*?)</span><span class="deviation">(.*?)</span>'
+        assert re.findall(parts, source) == [
+            ("Nodes found", "3 of 6", "± 1.2"), ("F1", "25.00 %", "± 1.11"), ("Precision", "50.00 %", "± 2.22"),
+            ("Recall", "12.50 %", "± 3.33"), ("Bin. AP", "75.00 %", "± 4.44"), ("AP", "37.50 %", "± 5.55"),
+        ]  # fmt: skip
+        source, _ = page_of(run_of(self.NODES))
+        assert {deviation for _, _, deviation in re.findall(parts, source)} == {""}
+
+    def test_large_counts_have_commas(self) -> None:
+        star = Hierarchy.from_edges([("root", f"leaf {number}") for number in range(1233)])
+        nodes = nodes_with(star, [Counts(1, 1, 1)] * 1234)
+        _, page = page_of(run_of(nodes, summary=replace(SUMMARY, nodes_found=1200)))
+        assert "Nodes found 1,200 of 1,234 F1" in page.text
+
+    def test_the_figures_are_explained(self) -> None:
+        _, page = page_of(run_of(self.NODES))
+        assert (
+            "AP is the average precision of all cells, a cell being a row and a node, ranked by their probabilities; "
+            "Bin. AP is that of the decisions, which are 0 or 1."
+        ) in page.text
+        assert "F1, precision and recall are means over all scored nodes, 0 where they are undefined." in page.text
+
     def test_without_deviations_none_are_told(self) -> None:
         _, page = page_of(run_of(self.NODES))
         assert "±" not in page.text
-        assert "Nodes found 3 of 6 that a row carries, 5 scored" in page.text
+        assert "Nodes found 3 of 6 F1 25.00 % Precision" in page.text
 
     def test_a_line_for_each_of_several_runs(self) -> None:
         known = run_of(self.NODES, "known", deviations=self.DEVIATIONS, deviations_of="draws")
         _, page = page_of(known, run_of(self.NODES, "plain"))
-        assert "known 3 ± 1.2 of 6 that a row carries, 5 scored 25.00 % ± 1.11" in page.text
-        assert "plain 3 of 6 that a row carries, 5 scored 25.00 % 50.00 %" in page.text
+        assert "known 3 of 6 ± 1.2 25.00 % ± 1.11" in page.text
+        assert "plain 3 of 6 25.00 % 50.00 %" in page.text
         assert not page.find("div", **{"class": "figure"})
         assert "2 runs over a hierarchy of 8 nodes" in page.text
 
@@ -317,8 +355,18 @@ class TestParts:
             f"1,234 2.6 1 {b} not decided at 0.250, wrong {c} decided at 0.500, right "
             f"{d} decided at 0.750, wrong {e} not decided at 0.125, right"
         ) in page.text
+        assert not page.find("details")
         _, without = page_of(run_of(self.NODES))
         assert "Records of trainings hold no probabilities of rows." in without.text
+
+    def test_of_several_runs_they_are_folded_away(self) -> None:
+        rows = (UnsureRow(7, 1.0, 1, (Doubt(2, 0.5, decided=True, carried=True),)),)
+        runs = [run_of(self.NODES, name, unsure_rows=rows if name != "none" else ()) for name in ("<one>", "none", "x")]
+        source, page = page_of(*runs)
+        summaries = re.findall(r"<details><summary><bdi>(.*?)</bdi></summary><div class=\"scrolls\">", source)
+        assert summaries == ["&lt;one&gt;", "x"]
+        assert len(page.find("details")) == 2 + len(runs)  # and a card for each
+        assert source.count('<table class="plain rows">') == 2
 
     def test_the_card(self) -> None:
         card = (
@@ -353,8 +401,12 @@ class TestParts:
         report = Report(runs_over(DAG, ("one", "two"), "mine"))
         plots = make_plots(report)
         source = render(report, plots)
-        assert {plot.section for plot in plots} == {
+        maps = [plot for plot in plots if plot.section == "map"]  # the page has a better one
+        shown = [plot for plot in plots if plot.section != "map"]
+        assert len(maps) == 2
+        assert not any(plot.svg in source for plot in maps)
+        assert {plot.section for plot in shown} == {
             *("by depth and rarity", "precision and recall", "reliability", "training", "comparison"),
         }
-        assert all(plot.svg in source for plot in plots)
-        assert source.count("<figcaption>") == len(plots)
+        assert all(plot.svg in source for plot in shown)
+        assert source.count("<figcaption>") == len(shown)

@@ -45,4 +45,10 @@ def test_the_title_names_the_runs_while_they_fit() -> None:
     assert Report((run_of(NODES, "one"),)).title == "rarenode: one"
     assert Report((run_of(NODES, "one"), run_of(NODES, "two"))).title == "rarenode: one, two"
     assert Report((run_of(NODES, "o\nn\u202ee"),)).title == "rarenode: o n e"
-    assert Report((run_of(NODES, "x" * 60), run_of(NODES, "y" * 60))).title == "rarenode: 2 runs"
+    assert Report((run_of(NODES, "x" * 60), run_of(NODES, "y" * 58))).title == f"rarenode: {'x' * 60}, {'y' * 58}"
+    assert Report((run_of(NODES, "x" * 60), run_of(NODES, "y" * 59))).title == "rarenode: 2 runs"
+
+
+def test_the_name_of_a_single_run_is_cut_if_it_is_very_long() -> None:
+    assert Report((run_of(NODES, "x" * 120),)).title == f"rarenode: {'x' * 120}"
+    assert Report((run_of(NODES, "a" + "x" * 10_000),)).title == f"rarenode: a{'x' * 118}…"

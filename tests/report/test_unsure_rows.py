@@ -84,6 +84,14 @@ def test_of_equal_rows_and_nodes_the_earlier_come_first() -> None:
     assert [doubt.column for doubt in found[2].doubts] == [0, 1, 2]
 
 
+@given(cases(EIGHTHS), st.data())
+def test_rows_may_have_numbers_of_their_own(case: Case, data: st.DataObject) -> None:
+    numbers = np.array(data.draw(st.permutations(range(100, 100 + len(case.Y)))), dtype=np.int64)
+    named, usual = find_unsure_rows(*case, numbers), find_unsure_rows(*case)
+    assert [unsure.row for unsure in named] == [numbers[unsure.row] for unsure in usual]
+    assert [replace(unsure, row=0) for unsure in named] == [replace(unsure, row=0) for unsure in usual]
+
+
 def test_how_many_are_told() -> None:
     rng = np.random.default_rng(0)
     shape = 300, 30

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -14,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from rarenode.data.dataset import Split
 from rarenode.data.split import HierarchicalSplit, folds
@@ -71,7 +74,10 @@ def identical(ours: Unseen, theirs: Unseen) -> bool:
     return (
         same(ours.model, theirs.model)
         and same_forest(ours.model, theirs.model)
-        and all(np.array_equal(getattr(ours, name), getattr(theirs, name)) for name in ("Y", "probs", "prior"))
+        and all(
+            np.array_equal(getattr(ours, name), getattr(theirs, name))
+            for name in ("Y", "probs", "prior", "rows", "taught_by")
+        )
     )
 
 
@@ -89,6 +95,9 @@ def test_held_out_rows_are_not_trained_on(early_stopping: int | None) -> None:
     assert np.array_equal(found.Y, rows().Y[aside])
     assert np.array_equal(found.probs, expected.predict_proba(rows().X[aside]))
     np.testing.assert_allclose(found.prior, rows().Y.sum(axis=0) / 150)
+    assert found.rows.tolist() == aside.tolist()
+    kept = np.setdiff1d(np.arange(150), aside)
+    assert found.taught_by.tolist() == rows().Y[kept].sum(axis=0).tolist()
     assert all((record.valid is None) == (early_stopping is None) for record in found.model.history)
 
 
@@ -99,6 +108,8 @@ def test_the_rows_to_hold_out_may_be_chosen() -> None:
     assert same(found.model, expected)
     assert np.array_equal(found.probs, expected.predict_proba(rows().X[[120, 7, 33]]))
     assert np.array_equal(found.Y, rows().Y[[120, 7, 33]])
+    assert found.rows.tolist() == [120, 7, 33]
+    assert found.taught_by.tolist() == rows().Y[40:110].sum(axis=0).tolist()
 
 
 # --- cross-fitting ---------------------------------------------------------------------------------------------------
@@ -112,6 +123,54 @@ def test_every_row_is_asked_of_the_model_that_has_not_seen_it() -> None:
     on_all = train(rows(), settings())
     assert same(found.model, on_all)
     assert same_forest(found.model, on_all)
+    assert found.rows.tolist() == list(range(150))
+    dealt = [aside.tolist() for _, aside in folds(rows().Y, rows().hierarchy, 3, 0)]
+    assert found.taught_by.tolist() == taught_by_loops(rows().Y, dealt)
+
+
+def taught_by_loops(Y: Any, dealt: list[list[int]]) -> list[int]:
+    """For each node the mean, over the rows that carry it, of how many such rows are outside the row's own fold."""
+    told = []
+    for column in range(Y.shape[1]):
+        known = []
+        for fold in dealt:
+            outside = sum(int(Y[row, column]) for row in range(len(Y)) if row not in fold)
+            known += [outside for row in fold if Y[row, column]]
+        told.append(math.floor(Fraction(sum(known), len(known))) if known else 0)
+    return told
+
+
+@given(st.data())
+def test_what_taught_the_models_that_were_asked(data: st.DataObject) -> None:
+    """Any labels, dealt into any folds: all rows of a node may lie in one, and then no model has seen the node."""
+    count = data.draw(st.integers(2, 9))
+    hierarchy = Hierarchy.from_edges([], nodes=["a", "b", "c"])
+    Y = data.draw(hnp.arrays(np.bool_, (count, 3)))
+    side = np.array(data.draw(st.lists(st.integers(0, 2), min_size=count, max_size=count)))
+    dealt = [np.flatnonzero(side == fold).tolist() for fold in range(3)]
+    given_rows = TrainingRows(np.zeros((count, 8), dtype=np.float32), Y, hierarchy, np.ones(3, dtype=np.bool_))
+
+    def deal(*_: Any) -> list[tuple[Indices, Indices]]:
+        return [(np.flatnonzero(side != fold), np.flatnonzero(side == fold)) for fold in set(side.tolist())]
+
+    def untrained(of: TrainingRows, _: Settings, kept: Indices, aside: Indices, **how: Any) -> Unseen:
+        nothing = np.zeros((len(aside), 3), dtype=np.float32)
+        return Unseen(any_model(), of.Y[aside], nothing, np.zeros(3), aside, np.zeros(3, dtype=np.int64))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unseen, "folds", deal)
+        patch.setattr(unseen, "hold_out_rows", untrained)
+        patch.setattr(unseen, "train", lambda *_, **__: any_model())
+        patch.setattr(TrainingRows, "take", lambda self, _: self)  # a fold may have all rows
+        found = cross_fit(given_rows, settings(), 3).taught_by
+    assert found.tolist() == taught_by_loops(Y, dealt)
+    for column in range(3):
+        known = any(
+            Y[row, column] and Y[other, column] and side[row] != side[other]
+            for row in range(count)
+            for other in range(count)
+        )
+        assert (found[column] > 0) == known
 
 
 def test_a_row_has_no_say_in_what_is_said_of_its_fold() -> None:
@@ -190,7 +249,7 @@ def test_thresholds_are_found_on_the_unseen_rows(strategy: Strategy, rule: Any) 
     Y = rows().Y[:30]
     probs = np.sort(rng.random((30, 20), dtype=np.float32), axis=1)[:, ::-1]  # columns are sorted by depth
     prior = rng.random(20)
-    decided = Unseen(any_model(), Y, probs, prior).decide(strategy, rule)
+    decided = Unseen(any_model(), Y, probs, prior, np.arange(30), Y.sum(axis=0)).decide(strategy, rule)
     assert decided.thresholds == strategy.fit(probs, Y, prior=prior, rule=rule)
     assert decided.thresholds is not None
     assert (decided.thresholds.rule, make_strategy(decided.thresholds.strategy)) == (rule, strategy)

@@ -64,7 +64,7 @@ def evaluate(
       rarenode evaluate runs/mine test.arff
     """
     # torch takes a second to load, and most commands need none
-    from rarenode.cli.predicting import asking, decide, load_model_and_rows  # noqa: PLC0415
+    from rarenode.cli.predicting import TAUGHT, asking, decide, load_model_and_rows, were_trained_on  # noqa: PLC0415
     from rarenode.cli.tables import figures_table  # noqa: PLC0415
     from rarenode.metrics.figures import figures_by_nodes  # noqa: PLC0415
 
@@ -82,4 +82,6 @@ def evaluate(
         print(json.dumps(asdict(figures.all) | what | groups, indent=2))
     else:
         print(f"{run} on {data}, {len(rows.Y)} rows, nodes decided by {how}; percent")
-        print_table(figures_table(figures, sys.stdout.encoding))
+        if were_trained_on(model, data, split, rows):
+            print(TAUGHT)
+        print_table(figures_table(figures, sys.stdout.encoding or "ascii"))

@@ -154,7 +154,7 @@ def fit(
     """
     # torch takes a second to load, and most commands need none
     from rarenode.cli import run_folder  # noqa: PLC0415
-    from rarenode.cli.reporting import report_on_training  # noqa: PLC0415
+    from rarenode.cli.reporting import report_on_finished, report_on_training  # noqa: PLC0415
     from rarenode.cli.sources import load_training_data  # noqa: PLC0415
     from rarenode.training import choose_progress, fit_and_ask  # noqa: PLC0415
 
@@ -184,8 +184,9 @@ def fit(
     with run_folder.nobody_else(out):  # a training under way keeps its folder as it is
         if run_folder.is_finished(out, source.rows, settings, resume):
             run_folder.tidy(out)
+            told = report_on_finished(out, source) if report else ""
             if not quiet:
-                print(f"{out} holds the finished model already")
+                print("; ".join([f"{out} holds the finished model already", *([told] if told else [])]))
             return
         run_folder.write_settings(out, data, settings)
     watch = choose_progress(quiet)
@@ -197,5 +198,6 @@ def fit(
         done = f"{last.epoch} epochs with the {model.engine} engine, loss {last.loss:.5g}"
         print(f"{out}: {done}; nodes decided by {settings.decision}")
     told = report_on_training(out, model, fitted.unseen, source) if report else ""
+    run_folder.tidy(out)  # not before: if the report cannot be written, what it is made from is still there
     if told and not quiet:
         print(told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from rarenode.cli.matching import require_match
 from rarenode.cli.sources import Rows, load_rows
 from rarenode.data.catalogue import SplitName, catalogue
 from rarenode.errors import ArgumentError
-from rarenode.training import TrainedModel
+from rarenode.training import TrainedModel, TrainingRows
+
+TAUGHT = "the model was trained on these rows: figures of others will be lower"
 
 
 def load_model_and_rows(
@@ -48,8 +51,23 @@ def decide(model: TrainedModel, probs: NDArray[np.float32], decision: str | None
     Raises:
         ArgumentError: the decision needs labels or the training rows.
     """
-    if decision is None:
-        return model.decide(probs), "fixed" if model.thresholds is None else model.thresholds.strategy
-    thresholds = model.thresholds_for(probs, decision)
-    fitted = "" if thresholds.strategy.startswith("fixed") else ", fitted to these rows without their labels"
-    return thresholds.decide(probs, model.hierarchy), f"{thresholds.strategy}{fitted}"
+    thresholds = model.decides_with if decision is None else model.thresholds_for(probs, decision)
+    return thresholds.decide(probs, model.hierarchy), thresholds.in_words(fitted_here=decision is not None)
+
+
+def were_trained_on(model: TrainedModel, data: str, split: SplitName | None, rows: Rows) -> bool:
+    """Whether these very rows taught the model, as far as it can be known: it then does better than it ever will."""
+    if data in catalogue():
+        return data == model.source and split in ("train", "valid")
+    if model.preparation is None or not len(rows.Y):
+        return data == model.source
+    prepared = model.preparation.apply(rows.X)
+    same = TrainingRows(prepared, rows.Y, rows.hierarchy, model.scored).fingerprint == model.fingerprints.get("rows")
+    return same or _are_one_file(data, model.source)
+
+
+def _are_one_file(data: str, source: str) -> bool:
+    """Whether the model's source, which may be any text, is a path to the same file."""
+    with suppress(OSError, ValueError):  # it is not there, is out of reach, or is no path at all
+        return Path(data).samefile(source)
+    return False

@@ -46,15 +46,16 @@ def report(
     is least sure of; the model card. FILE.html has a folder FILE_files beside it, with the numbers in CSV
     and JSON and each plot in SVG.
 
-    Rows should be such as the model has not seen. Records of `reproduce` that differ by the seed alone are one run,
-    with deviations over seeds; they hold no probabilities, and so have neither curves nor most of the reasons.
+    Rows should be such as the model has not seen; the page says so if it was trained on them. Records of `reproduce`
+    that differ by the seed alone are one run, with deviations over seeds; they hold no probabilities, and so have
+    neither curves nor most of the reasons.
 
     \b
     Examples:
       rarenode report runs/best --out best.html
       rarenode report runs/mine --data test.arff
       rarenode report runs/plain runs/weighted --name plain --name weighted --out compared.html
-      rarenode report results/cellcycle_FUN/seed=*.json --out paper.html
+      rarenode report results/cellcycle_FUN/seed=?-*.json --out paper.html
     """
     # torch takes a second to load, and most commands need none
     from rarenode.cli.reporting import collect_runs  # noqa: PLC0415

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from rarenode.cli.predicting import load_model_and_rows
+from rarenode.cli.predicting import TAUGHT, load_model_and_rows, were_trained_on
 from rarenode.cli.sources import TrainingData
 from rarenode.data.catalogue import SplitName, catalogue
 from rarenode.errors import ArgumentError, MissingFileError
 from rarenode.report import (
+    MOST_RUNS,
     Report,
     RunReport,
     group_by_seed,
@@ -46,6 +48,10 @@ def collect_runs(
     if records and (data, split, decision) != (None, None, None):
         raise ArgumentError("records are of the test rows at 0.5; --data, --split and --decision are for folders")
     groups = sorted([*([folder] for folder in folders), *records], key=lambda group: runs.index(group[0]))
+    if len(groups) > MOST_RUNS:
+        raise ArgumentError(f"these are {len(groups)} runs; a report is about at most {MOST_RUNS}")
+    if names is not None and not all(name.strip() for name in names):
+        raise ArgumentError("a name must not be empty")
     if names is not None and len(names) != len(groups):
         raise ArgumentError(f"there are {len(groups)} runs, and {len(names)} names; give one for each, or none")
     named: Sequence[str | None] = names or [None] * len(groups)
@@ -64,13 +70,27 @@ def report_on_training(out: Path, model: TrainedModel, unseen: Unseen | None, so
         What to tell the user: where it is, or why there is none.
     """
     name = out.name or str(out)
+    settings = model.settings
     if source.test is not None:
         X, Y = source.test.X, source.test.Y
         run = report_on_model(model, X, Y, name=name, rows=f"{source.source}, test rows", prepared=True)
     elif unseen is not None:
-        how = "held out" if model.settings.holdout is not None else "each judged by a model trained without it"
+        held_out = settings.holdout is not None
+        asked = replace(model, preparation=None)
+        X = source.rows.X[unseen.rows]
         run = report_on_probabilities(
-            model, unseen.Y, unseen.probs, name=name, rows=f"{source.source}, {how}", thresholds=model.decides_with
+            model,
+            unseen.Y,
+            unseen.probs,
+            name=name,
+            rows=f"{source.source}, {'held out' if held_out else 'each judged by a model trained without it'}",
+            thresholds=model.decides_with,
+            training_rows=unseen.taught_by,
+            row_numbers=unseen.rows,
+            # The folds' models are not at hand; the model itself has seen their rows.
+            highest_voice=asked.highest_voice(X) if held_out else None,
+            uncertainty=asked.uncertainty(X) if held_out else None,
+            decided_here=True,
         )
     else:
         return f"no report, as all rows trained; `rarenode report {out} --data FILE` makes one on others"
@@ -78,9 +98,20 @@ def report_on_training(out: Path, model: TrainedModel, unseen: Unseen | None, so
     return f"{page}: which nodes are found, which are missed, and why"
 
 
+def report_on_finished(out: Path, source: TrainingData) -> str:
+    """The same for a run that was finished before; its folds are gone, so rows of its own file cannot be judged."""
+    if (out / PAGE).exists():
+        return ""
+    if source.test is None:
+        return f"it has no report; `rarenode report {out} --data FILE` makes one, on rows that it was not trained on"
+    return report_on_training(out, TrainedModel.load(out), None, source)
+
+
 def _report_on_folder(
     run: Path, name: str, data: str | None, split: SplitName | None, decision: str | None, root: Path | None
 ) -> RunReport:
     model, data, rows = load_model_and_rows(run, data, split, root)
     which = f"{data}, {split or 'test'} rows" if data in catalogue() else data
+    if were_trained_on(model, data, split, rows):
+        which = f"{which} ({TAUGHT})"
     return report_on_model(model, rows.X, rows.Y, name=name, rows=which, decision=decision, prepared=rows.prepared)

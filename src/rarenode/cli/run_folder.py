@@ -104,12 +104,11 @@ def write_settings(out: Path, data: str, settings: Settings) -> None:
 
 
 def save_model(out: Path, model: TrainedModel) -> None:
-    """Save the model; then checkpoint and folds have done their work."""
+    """Save the model. Checkpoint and folds stay until `tidy`."""
     try:
         model.save(out)
     except OSError as error:
         raise TrainingError(f"the model could not be saved: {error}") from None
-    tidy(out)
 
 
 def tidy(out: Path) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rarenode.decision.cells import as_cells, row_blocks
 from rarenode.errors import ArgumentError
-from rarenode.metrics import RARITY_BANDS
+from rarenode.metrics import rarity_masks
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -89,10 +89,7 @@ def ece_by_rarity(
         raise ArgumentError(
             f"training_positives must have one count for each of {given.shape[1]} nodes; got {count.shape}"
         )
-    return {
-        band: _reliability(given, truth, edges, (count >= fewest) & (count <= most)).ece
-        for band, (fewest, most) in RARITY_BANDS.items()
-    }
+    return {band: _reliability(given, truth, edges, mask).ece for band, mask in rarity_masks(count).items()}
 
 
 def _reliability(given: NDArray[Any], truth: Bools, edges: Floats, mask: Bools) -> Reliability:

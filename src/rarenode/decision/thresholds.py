@@ -67,6 +67,18 @@ class Thresholds:
             )
         return make_coherent(probabilities >= self.values, hierarchy, self.rule)
 
+    def in_words(self, fitted_here: bool = False) -> str:
+        """How they came to be, for people; ``fitted_here``: on the very rows that are looked at.
+
+        >>> Thresholds(np.zeros(1), strategy="tuned").in_words(fitted_here=True)
+        'tuned, fitted to these rows with their labels'
+        """
+        strategy = self.strategy or "thresholds of its own"
+        if not fitted_here or strategy.startswith("fixed"):
+            return strategy
+        labels = "without" if strategy.startswith(("expected_f", "prior")) else "with"
+        return f"{strategy}, fitted to these rows {labels} their labels"
+
     def to_dict(self) -> dict[str, Any]:
         """What `from_dict` reads, ready for JSON, which has no infinity: never is None."""
         values = [None if value == np.inf else value for value in self.values.tolist()]

@@ -15,6 +15,7 @@ from rarenode.diagnosis.mean_uncertainty import mean_uncertainty
 from rarenode.diagnosis.node_diagnosis import NodeDiagnosis
 from rarenode.diagnosis.ranks import rank_rows
 from rarenode.diagnosis.reasons import STATES, reasons_that_apply
+from rarenode.diagnosis.voices import find_voices
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
 from rarenode.hierarchy.labels import as_label_matrix
@@ -80,8 +81,7 @@ def diagnose(
     # Nothing of a missed node is decided where it is carried: what passes there is blocked.
     passes = cells.values(probabilities) >= at_least
     blocked_rows = cells.count(passes, len(hierarchy))
-    heard = np.zeros(len(cells), dtype=np.bool_) if voices is None else cells.values(voices) >= at_least
-    voice_rows = cells.count(heard, len(hierarchy))
+    heard = find_voices(voices, thresholds.values, cells)
     ranks = rank_rows(probabilities, cells)
     confused_rows, confused_with = find_confusion(labels, decided, hierarchy, cells)
     return NodeDiagnosis(
@@ -99,7 +99,7 @@ def diagnose(
             training_rows=training_rows,
             blocked_rows=blocked_rows,
             rank_chance=ranks.rank_chance,
-            voice_rows=voice_rows,
+            voice_chance=heard.chance,
             confused_rows=confused_rows,
             rows=scores.support,
         ),
@@ -114,7 +114,8 @@ def diagnose(
         blocked_by=find_blocking(probabilities, thresholds.values, hierarchy, cells.where(passes)),
         confused_rows=confused_rows,
         confused_with=confused_with,
-        voice_rows=voice_rows,
+        voice_rows=heard.carried_rows,
+        voice_all_rows=heard.all_rows,
     )
 
 

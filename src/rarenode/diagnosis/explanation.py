@@ -38,6 +38,7 @@ class Evidence:
     blocked_rows: int
     blocked_by: str
     voice_rows: int
+    voice_all_rows: int
     confused_rows: int
     confused_with: str
 
@@ -98,7 +99,8 @@ def _hidden(e: Evidence) -> str:
 def _disagree(e: Evidence) -> str:
     return (
         f"The members disagree: in {_share(e.voice_rows, e.rows)} one of them, or the forest, reaches the threshold of "
-        f"{e.threshold:.{DIGITS}g} by itself, and together they do not."
+        f"{e.threshold:.{DIGITS}g} by itself, and in {e.voice_all_rows - e.voice_rows:,} of the others; together they "
+        "do not."
     )
 
 

@@ -51,4 +51,5 @@ def diagnose_counts(
         confused_rows=zeros,
         confused_with=zeros - 1,
         voice_rows=zeros,
+        voice_all_rows=zeros,
     )

@@ -72,6 +72,8 @@ class NodeDiagnosis:
     """The column of the sibling for which these rows are most."""
     voice_rows: Ints
     """Rows that carry the node, where a single voice of the model reaches the node's threshold."""
+    voice_all_rows: Ints
+    """All such rows, whether they carry it or not; counted where some do."""
 
     @property
     def reason(self) -> tuple[Reason | Literal[""], ...]:
@@ -140,6 +142,7 @@ class NodeDiagnosis:
             blocked_rows=int(self.blocked_rows[column]),
             blocked_by=self._name(int(self.blocked_by[column])),
             voice_rows=int(self.voice_rows[column]),
+            voice_all_rows=int(self.voice_all_rows[column]),
             confused_rows=int(self.confused_rows[column]),
             confused_with=self._name(int(self.confused_with[column])),
         )

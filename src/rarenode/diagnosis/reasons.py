@@ -41,8 +41,8 @@ REASONS: Mapping[Reason, str] = MappingProxyType(
             "all; a lower one finds some of them."
         ),
         "members_disagree": (
-            "In a row that carries the node one member of the model, or its forest, reaches the threshold by itself; "
-            "together they do not decide it."
+            "In rows that carry the node one member of the model, or its forest, reaches the threshold by itself, more "
+            "often than chance would; together they do not decide it."
         ),
         "confused_with_sibling": (
             "In at least half of the rows that carry the node one and the same sibling is decided that they do not "
@@ -79,7 +79,7 @@ def reasons_that_apply(
     training_rows: Ints,
     blocked_rows: Ints,
     rank_chance: NDArray[np.float64],
-    voice_rows: Ints,
+    voice_chance: NDArray[np.float64],
     confused_rows: Ints,
     rows: Ints,
 ) -> tuple[tuple[Reason, ...], ...]:
@@ -89,7 +89,7 @@ def reasons_that_apply(
         "blocked_by_ancestor": blocked_rows > 0,
         # What is blocked has reached its threshold, which then hides nothing.
         "hidden_by_threshold": (rank_chance <= UNLIKELY) & (blocked_rows == 0),
-        "members_disagree": voice_rows > 0,
+        "members_disagree": voice_chance <= UNLIKELY,
         "confused_with_sibling": 2 * confused_rows >= rows,
     }
     reasons: list[tuple[Reason, ...]] = [()] * len(missed)

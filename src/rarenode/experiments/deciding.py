@@ -47,7 +47,7 @@ from rarenode.experiments.held_out import DividedRows
 from rarenode.experiments.published import best_published
 from rarenode.experiments.scores import Scores
 from rarenode.experiments.spec import PRECISION_OF_PAPER
-from rarenode.metrics import RARITY_BANDS, Summary, summary, summary_by_depth, summary_by_rarity
+from rarenode.metrics import Summary, rarity_masks, summary, summary_by_depth, summary_by_rarity
 from rarenode.metrics.precision_recall import precision_at_recalls
 
 CALIBRATED = "expected_f1"
@@ -134,8 +134,8 @@ class _Judge:
     def curves(self) -> dict[str, tuple[float, ...] | None]:
         """Of the probabilities of test rows as the model gave them."""
         count, found = self.rows.training_positives, {}
-        for band, (fewest, most) in RARITY_BANDS.items():
-            nodes = self.rows.dataset.scored & (count >= fewest) & (count <= most)
+        for band, mask in rarity_masks(count).items():
+            nodes = self.rows.dataset.scored & mask
             curve = precision_at_recalls(self.rows.dataset.test.Y[:, nodes], self.probs["none"].test[:, nodes])
             found[band] = None if curve is None else tuple(map(_rounded, curve.tolist()))
         return found

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics.node_scores import node_scores
-from rarenode.metrics.summaries import RARITY_BANDS, Summary, summary, summary_by_depth, summary_by_rarity
+from rarenode.metrics.summaries import Summary, rarity_masks, summary, summary_by_depth, summary_by_rarity
 
 RECALL_BINS = 11
 """Of a spread: nodes with a recall of 0, then those of each tenth above it."""
@@ -86,9 +86,7 @@ def _spreads(
     # In whole numbers: a recall of exactly three tenths belongs to the third.
     place = -(-10 * scores.true_positives // np.maximum(scores.support, 1))
     groups = {"all": carried}
-    groups |= {
-        _band(band): carried & (count >= least) & (count <= most) for band, (least, most) in RARITY_BANDS.items()
-    }
+    groups |= {_band(band): carried & mask for band, mask in rarity_masks(count).items()}
     groups |= {_depth(depth): carried & (hierarchy.depth == depth) for depth in np.unique(hierarchy.depth).tolist()}
     return {group: tuple(np.bincount(place[mask], minlength=RECALL_BINS).tolist()) for group, mask in groups.items()}
 

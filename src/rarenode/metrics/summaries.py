@@ -87,9 +87,19 @@ def summary_by_rarity(
             f"training_positives must have one count for each of {truth.shape[1]} nodes; got {count.shape}"
         )
     return {
-        band: _summarise(truth, probabilities, threshold, mask & (count >= fewest) & (count <= most))
-        for band, (fewest, most) in RARITY_BANDS.items()
+        band: _summarise(truth, probabilities, threshold, mask & of_band)
+        for band, of_band in rarity_masks(count).items()
     }
+
+
+def rarity_masks(training_positives: NDArray[Any]) -> dict[str, NDArray[np.bool_]]:
+    """Which nodes are in each of `RARITY_BANDS`, the rarest first.
+
+    >>> rarity_masks(np.array([0, 3, 150]))["1-4"]
+    array([False,  True, False])
+    """
+    count = training_positives
+    return {band: (count >= fewest) & (count <= most) for band, (fewest, most) in RARITY_BANDS.items()}
 
 
 def _summarise(truth: NDArray[np.bool_], probs: NDArray[Any], threshold: float, mask: NDArray[np.bool_]) -> Summary:

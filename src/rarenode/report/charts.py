@@ -12,11 +12,12 @@ from rarenode.metrics import RARITY_BANDS
 from rarenode.report.comparison import most_changed
 from rarenode.report.groups import Group, by_depth, by_rarity
 from rarenode.report.layout import drawn_parents
-from rarenode.report.run_report import Report, RunReport
-from rarenode.report.svg import Bars, BoxedNode, Line, bar_chart, line_chart, node_boxes
+from rarenode.report.run_report import MOST_RUNS, Report, RunReport
+from rarenode.report.svg import Bars, BoxedNode, Line, MapNode, bar_chart, icicle, line_chart, node_boxes
 from rarenode.report.svg.text import plain
 
-Section = Literal["by depth and rarity", "precision and recall", "reliability", "training", "comparison"]
+Section = Literal["map", "by depth and rarity", "precision and recall", "reliability", "training", "comparison"]
+"""Where it stands in the page; the map has a better one there, and is a file only."""
 MOST_BOXES, SOME_BOXES = 60, 30
 """A hierarchy of at most so many nodes is drawn whole; of a larger one so many nodes are."""
 MOST_GROUPS = 20
@@ -38,13 +39,15 @@ def plot_names() -> tuple[str, ...]:
     """Of all plots that some report has."""
     by_group = (f"{score}_by_{by}" for score in ("recall", "f1") for by in ("depth", "rarity"))
     by_band = (f"precision_recall_{_in_file_name(band)}" for band in RARITY_BANDS)
+    maps = ("map", *(f"map_{number}" for number in range(1, MOST_RUNS + 1)))
     others = ("precision_recall", "reliability", "training_loss", "training_validation", "node_scores")
-    return *by_group, *by_band, *others
+    return *maps, *by_group, *by_band, *others
 
 
 def make_plots(report: Report) -> tuple[Plot, ...]:
     """All plots for which the runs have numbers."""
     return (
+        *_maps(report),
         *_by_groups(report),
         *_precision_recall(report),
         *_reliability(report),
@@ -53,12 +56,31 @@ def make_plots(report: Report) -> tuple[Plot, ...]:
     )
 
 
+def _maps(report: Report) -> Iterator[Plot]:
+    hierarchy = report.hierarchy
+    above = drawn_parents(hierarchy).tolist()
+    for number, run in enumerate(report.runs, start=1):
+        known = (run.nodes.scored & (run.nodes.scores.support > 0)).tolist()
+        nodes = [
+            MapNode(name, depth, parent, 100 * recall if knows else None)
+            for name, depth, parent, recall, knows in zip(
+                hierarchy.nodes, hierarchy.depth.tolist(), above, run.nodes.scores.recall.tolist(), known, strict=True
+            )
+        ]
+        yield Plot(
+            name="map" if len(report.runs) == 1 else f"map_{number}",
+            section="map",
+            svg=icicle(f"Recall of each node: {plain(run.name)}", nodes),
+            caption="Each column is one level deeper; the height of a node is the number of leaves below it.",
+        )
+
+
 def _by_groups(report: Report) -> Iterator[Plot]:
     for by, groups_of, axis in (("depth", by_depth, "depth"), ("rarity", by_rarity, "training rows that carry a node")):
         groups = [groups_of(run.nodes) for run in report.runs]
-        names = list(dict.fromkeys(group.name for run in groups for group in run))
-        names.sort(key=int if by == "depth" else list(RARITY_BANDS).index)
-        names = names[:MOST_GROUPS]
+        all_names = list(dict.fromkeys(group.name for run in groups for group in run))
+        all_names.sort(key=int if by == "depth" else list(RARITY_BANDS).index)
+        names = all_names[:MOST_GROUPS]
         if not names:  # no node is scored
             continue
         for score, title in (("recall", "Recall"), ("f1", "F1")):
@@ -66,16 +88,23 @@ def _by_groups(report: Report) -> Iterator[Plot]:
                 Bars(run.name, tuple(_of_group(found, name, score) for name in names))
                 for run, found in zip(report.runs, groups, strict=True)
             ]
-            first = {group.name: group for group in groups[0]}
-            notes = tuple(f"{first[name].nodes:,} nodes" if name in first else "" for name in names)
+            notes = [_how_many(groups, name) for name in names]
             yield Plot(
                 name=f"{score}_by_{by}",
                 section="by depth and rarity",
                 svg=bar_chart(
                     f"{title} by {axis}", names, bars, axis=f"{title}, percent", groups_axis=axis, notes=notes
                 ),
-                caption="Means over the scored nodes of each group; a node that no row carries counts as 0.",
+                caption="Means over the scored nodes of each group; a node that no row carries counts as 0."
+                + (f" Only the first {MOST_GROUPS} groups are drawn." if len(all_names) > MOST_GROUPS else ""),
             )
+
+
+def _how_many(groups: list[tuple[Group, ...]], name: str) -> str:
+    """How many nodes a group has; runs that were trained on different rows may differ."""
+    counts = [next((group.nodes for group in run if group.name == name), 0) for run in groups]
+    told = " / ".join(f"{count:,}" for count in counts) if len(set(counts)) > 1 else f"{counts[0]:,}"
+    return f"{told} {'node' if told == '1' else 'nodes'}"
 
 
 def _of_group(groups: tuple[Group, ...], name: str, score: str) -> float | None:
@@ -128,7 +157,10 @@ def _reliability(report: Report) -> Iterator[Plot]:
             full = (bins.count > 0) & (bins.frequency > 0) & (bins.mean_probability > 0)
             label = run.name if len(known) > 1 else "all nodes" if band == "all" else f"{band} training rows"
             x, y = (tuple(values[full].tolist()) for values in (bins.mean_probability, bins.frequency))
-            lines.append(Line(label, x, y))
+            if x:
+                lines.append(Line(label, x, y))
+    if not lines:
+        return
     off = "; ".join(
         f"{plain(run.name)} {100 * run.reliability['all'].ece:.2f} %"
         for run in known
@@ -147,7 +179,8 @@ def _reliability(report: Report) -> Iterator[Plot]:
             markers=True,
         ),
         caption="Cells sorted into bins by probability; on the dashed line a probability is what it says, below it is "
-        f"too high. Bins without a positive cell cannot be drawn. Expected calibration error over all cells: {off}.",
+        "too high. Bins where either is 0 cannot be drawn; reliability.csv has them. Expected calibration error over "
+        f"all cells: {off}.",
     )
 
 
@@ -202,7 +235,7 @@ def _comparison(report: Report) -> Iterator[Plot]:
         name="node_scores",
         section="comparison",
         svg=node_boxes(
-            "F1 of each node" if everything else f"F1 of the {len(columns)} nodes that changed most, and what is above",
+            "F1 of each node" if everything else f"F1 of {len(columns)} nodes: what changed most, and what is above it",
             boxes,
             [run.name for run in report.runs],
             columns=2 if len(report.runs) in (2, 4) else len(report.runs),

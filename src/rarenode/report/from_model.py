@@ -57,6 +57,7 @@ def report_on_model(
         thresholds=thresholds,
         highest_voice=asked.highest_voice(X),
         uncertainty=asked.uncertainty(X),
+        decided_here=decision is not None,
     )
 
 
@@ -68,27 +69,44 @@ def report_on_probabilities(
     name: str,
     rows: str,
     thresholds: Thresholds,
+    training_rows: NDArray[np.int64] | None = None,
+    row_numbers: NDArray[np.int64] | None = None,
     highest_voice: NDArray[np.float32] | None = None,
     uncertainty: NDArray[np.float32] | None = None,
+    decided_here: bool = False,
 ) -> RunReport:
-    """The same from probabilities, which may be those of models that were trained without the rows."""
+    """The same from probabilities, which may be those of models that were trained without the rows.
+
+    Args:
+        model: what the card is about.
+        Y: labels (rows, nodes).
+        probs: probabilities (rows, nodes).
+        name: what the run is called.
+        rows: which rows these are, in a few words.
+        thresholds: what decides.
+        training_rows: how many rows with each node the models had that gave the probabilities; by default those of
+            ``model``.
+        row_numbers: what each row is called; by default its place, counted from 0.
+        highest_voice: see `TrainedModel.highest_voice`; None where it is not known.
+        uncertainty: see `TrainedModel.uncertainty`; None where it is not known.
+        decided_here: whether the thresholds were found on these very rows.
+    """
     decided = thresholds.decide(probs, model.hierarchy)
-    scored = model.scored
+    scored, rule = model.scored, thresholds.rule.replace("_", " ")
     nodes = diagnose(
         Y,
         probs,
         model.hierarchy,
         thresholds,
-        model.training_positives,
+        model.training_positives if training_rows is None else training_rows,
         scored=scored,
         highest_voice=highest_voice,
         uncertainty=uncertainty,
     )
     y, p, d = Y[:, scored], probs[:, scored], decided[:, scored]
-    how = thresholds.strategy or "thresholds of its own"
     return RunReport(
         name=name,
-        about=f"{rows}: {len(Y):,} rows; nodes decided by {how}, {thresholds.rule.replace('_', ' ')}",
+        about=f"{rows}: {len(Y):,} rows; nodes decided by {thresholds.in_words(decided_here)}; {rule}",
         # 0 and 1 are probabilities too: a summary of them is that of the decisions.
         summary=replace(summary(y, d), ap=average_precision(y, p)),
         deviations=deviations_over_rows(y, p, d, draws=DRAWS),
@@ -98,7 +116,7 @@ def report_on_probabilities(
         curves=_curves(Y, probs, nodes),
         reliability=_reliability(Y, probs, nodes),
         history=model.history,
-        unsure_rows=find_unsure_rows(Y, probs, decided, scored),
+        unsure_rows=find_unsure_rows(Y, probs, decided, scored, row_numbers),
     )
 
 

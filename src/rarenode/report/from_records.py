@@ -2,8 +2,8 @@
 
 A record keeps what each node came to on the test rows at the threshold 0.5, but no probabilities: there is no curve, no
 reliability and, but for nodes without training rows, no reason for what was missed. Records of the same training with
-different seeds are one run. Its figures are means over seeds, its deviations those between seeds, and the counts of a
-node are sums over seeds.
+different seeds are one run. Its figures and the nodes' scores are means over seeds, its deviations those between seeds;
+of the counts of a node the middle one is told, so that a node is found if it is found with at least half of the seeds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from rarenode.data.dataset import load_dataset
 from rarenode.decision.thresholds import Thresholds
 from rarenode.diagnosis.from_counts import diagnose_counts
-from rarenode.errors import DataError, FileFormatError
+from rarenode.errors import ArgumentError, DataError, FileFormatError, UnknownDatasetError
 from rarenode.experiments.grid import Cell, decisive_of
 from rarenode.experiments.record import NODES, DatasetNodes, Record, load_record, read_nodes
 from rarenode.hierarchy import Hierarchy
@@ -34,13 +34,17 @@ def group_by_seed(paths: Sequence[Path]) -> list[list[Path]]:
 
     Raises:
         FileFormatError: a file is no record.
+        ArgumentError: two files are of the same training.
     """
-    groups: dict[str, list[Path]] = {}
+    groups: dict[str, dict[int, Path]] = {}
     for path in paths:
         record = load_record(path)
         decisive = {name: value for name, value in decisive_of(record.settings).items() if name != "seed"}
-        groups.setdefault(f"{record.dataset} {sorted(decisive.items())}", []).append(path)
-    return list(groups.values())
+        group = groups.setdefault(f"{record.dataset} {sorted(decisive.items())}", {})
+        if record.settings.seed in group:
+            raise ArgumentError(f"{path} and {group[record.settings.seed]} are of the same training; give one of them")
+        group[record.settings.seed] = path
+    return [list(group.values()) for group in groups.values()]
 
 
 def report_on_records(paths: Sequence[Path], *, name: str | None = None, root: Path | None = None) -> RunReport:
@@ -59,10 +63,13 @@ def report_on_records(paths: Sequence[Path], *, name: str | None = None, root: P
     records = [load_record(path) for path in paths]
     first = records[0]
     shared = _nodes_beside(paths)
-    hierarchy = load_dataset(first.dataset, root, "none").hierarchy
+    try:
+        hierarchy = load_dataset(first.dataset, root, "none").hierarchy
+    except UnknownDatasetError as error:
+        raise FileFormatError(paths[0], None, str(error)) from None
     if (hierarchy.fingerprint, hierarchy.nodes) != (shared.hierarchy, shared.names):
         raise DataError(f"{paths[0].with_name(NODES)} is of another hierarchy than {first.dataset} has on disk")
-    scores = _pooled(records, paths, shared)
+    scores = _over_seeds(records, paths, shared)
     seeds = ", ".join(str(record.settings.seed) for record in records)
     return RunReport(
         name=name or _name(first),
@@ -102,31 +109,28 @@ def _nodes_beside(paths: Sequence[Path]) -> DatasetNodes:
     return first
 
 
-def _pooled(records: Sequence[Record], paths: Sequence[Path], shared: DatasetNodes) -> NodeScores:
-    """Scores from counts that are summed over seeds."""
+def _over_seeds(records: Sequence[Record], paths: Sequence[Path], shared: DatasetNodes) -> NodeScores:
+    """Means of the scores, and of the counts the middle one, the higher of two: found is found in half of the seeds."""
     nodes = len(shared.names)
-    hits, claimed = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
     rows = np.array(shared.test_rows, dtype=np.int64)
-    for record, path in zip(records, paths, strict=True):
-        listed = record.nodes
-        columns = np.array(listed.column, dtype=np.int64)
+    hits, claimed = (np.zeros((len(records), nodes), dtype=np.int64) for _ in range(2))
+    for place, (record, path) in enumerate(zip(records, paths, strict=True)):
+        columns = np.array(record.nodes.column, dtype=np.int64)
         if len(columns) and columns.max() >= nodes:
             raise FileFormatError(path, None, f"it has columns beyond the {nodes} nodes of {NODES}")
         if len(np.unique(columns)) < len(columns):
             raise FileFormatError(path, None, "it has a column twice")
-        mine, own = (np.array(values, dtype=np.int64) for values in (listed.true_positives, listed.predicted))
-        if (mine > np.minimum(own, rows[columns])).any():
+        hits[place, columns], claimed[place, columns] = record.nodes.true_positives, record.nodes.predicted
+        if (hits[place] > np.minimum(claimed[place], rows)).any():
             raise FileFormatError(path, None, "a node is found in more rows than it is predicted or carried in")
-        np.add.at(hits, columns, mine)
-        np.add.at(claimed, columns, own)
-    support = rows * len(records)
+    middle = len(records) // 2
     return NodeScores(
-        precision=divide(hits, claimed),
-        recall=divide(hits, support),
-        f1=divide(2 * hits, claimed + support),
-        true_positives=hits,
-        predicted=claimed,
-        support=support,
+        precision=np.mean([divide(h, c) for h, c in zip(hits, claimed, strict=True)], axis=0),
+        recall=np.mean([divide(h, rows) for h in hits], axis=0),
+        f1=np.mean([divide(2 * h, c + rows) for h, c in zip(hits, claimed, strict=True)], axis=0),
+        true_positives=np.sort(hits, axis=0)[middle],
+        predicted=np.sort(claimed, axis=0)[middle],
+        support=rows,
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode.diagnosis import NodeDiagnosis
-from rarenode.metrics import RARITY_BANDS
+from rarenode.metrics import rarity_masks
 
 By = Literal["depth", "training rows"]
 
@@ -49,9 +49,8 @@ def by_rarity(nodes: NodeDiagnosis) -> tuple[Group, ...]:
 
 def rarity_bands(nodes: NodeDiagnosis) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     """The scored nodes of each rarity band that has some, the rarest first."""
-    count = nodes.training_rows
-    for band, (least, most) in RARITY_BANDS.items():
-        mask = nodes.scored & (count >= least) & (count <= most)
+    for band, of_band in rarity_masks(nodes.training_rows).items():
+        mask = nodes.scored & of_band
         if mask.any():
             yield band, mask
 

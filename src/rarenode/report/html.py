@@ -68,8 +68,7 @@ def _figures(run: RunReport) -> list[tuple[str, str, str]]:
         for name, label in FIGURES
     ]
     found = "" if d is None else f"± {d.nodes_found:.1f}"
-    of = f"of {carried:,} that a row carries, {s.nodes:,} scored"
-    return [("Nodes found", f"{s.nodes_found:,}", f"{found} {of}".strip()), *shown]
+    return [("Nodes found", f"{s.nodes_found:,} of {carried:,}", found), *shown]
 
 
 def _notes(runs: Iterable[RunReport]) -> str:
@@ -78,9 +77,10 @@ def _notes(runs: Iterable[RunReport]) -> str:
         over = f" ± is the standard deviation over {escape(run.deviations_of)}." if run.deviations else ""
         lines.append(f"<li>{text(run.name)}: {text(run.about)}.{over}</li>")
     return (
-        f'<ul class="notes">{"".join(lines)}</ul><p class="notes">F1, precision and recall are means over scored '
-        "nodes, 0 where they are undefined; Bin. AP and AP are over all cells. A node is found if it is decided in "
-        "at least one row that carries it.</p>"
+        f'<ul class="notes">{"".join(lines)}</ul><p class="notes">A node is found if it is decided in at least one row '
+        "that carries it; nodes that no row carries cannot be. F1, precision and recall are means over all scored "
+        "nodes, 0 where they are undefined. AP is the average precision of all cells, a cell being a row and a node, "
+        "ranked by their probabilities; Bin. AP is that of the decisions, which are 0 or 1.</p>"
     )
 
 

@@ -116,6 +116,7 @@ def _run(run: RunReport) -> dict[str, Any]:
             "reason": [keys.index(of[0]) if of else -1 for of in nodes.reasons],
         },
         "explanations": _explanations(nodes),
+        "also": {str(column): [keys.index(r) for r in of[1:]] for column, of in enumerate(nodes.reasons) if of[1:]},
     }
 
 

@@ -18,6 +18,7 @@ from rarenode.training.history import EpochRecord
 
 MOST_RUNS = 8
 """More series than that no chart can tell apart."""
+LONGEST_TITLE = 120
 
 
 @dataclass(frozen=True)
@@ -86,4 +87,6 @@ class Report:
     def title(self) -> str:
         """What the page is called."""
         names = ", ".join(printable(run.name) for run in self.runs)
-        return f"rarenode: {names}" if len(names) <= 120 else f"rarenode: {len(self.runs)} runs"
+        if len(self.runs) > 1 and len(names) > LONGEST_TITLE:
+            return f"rarenode: {len(self.runs)} runs"
+        return f"rarenode: {names if len(names) <= LONGEST_TITLE else names[: LONGEST_TITLE - 1] + '…'}"

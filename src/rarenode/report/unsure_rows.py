@@ -31,7 +31,7 @@ class Doubt:
 
 @dataclass(frozen=True)
 class UnsureRow:
-    """A row, counted from 0."""
+    """A row, counted from 0 in the order of the data."""
 
     row: int
     bits: float
@@ -47,9 +47,10 @@ def find_unsure_rows(
     probs: NDArray[Any],
     decided: NDArray[np.bool_],
     scored: NDArray[np.bool_],
+    numbers: NDArray[np.int64] | None = None,
     most: int = MOST_ROWS,
 ) -> tuple[UnsureRow, ...]:
-    """The most doubtful rows, the first first; of equal ones the earlier."""
+    """The most doubtful rows, the first first; of equal ones the earlier. ``numbers`` is what rows are called."""
     bits = np.empty(len(probs))
     for first in range(0, len(probs), ROWS_AT_A_TIME):
         some = slice(first, first + ROWS_AT_A_TIME)
@@ -57,7 +58,7 @@ def find_unsure_rows(
     chosen = np.argsort(-bits, kind="stable")[:most]
     return tuple(
         UnsureRow(
-            row=row,
+            row=row if numbers is None else int(numbers[row]),
             bits=float(bits[row]),
             wrong=int(np.count_nonzero((Y[row] != decided[row]) & scored)),
             doubts=_doubts(Y[row], probs[row], decided[row], scored),

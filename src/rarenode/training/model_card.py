@@ -5,9 +5,12 @@ It is written from the record that is saved, for reading only; loading a model n
 
 from __future__ import annotations
 
+import shlex
+
 import numpy as np
 
-from rarenode.metrics import RARITY_BANDS
+from rarenode.metrics import rarity_masks
+from rarenode.printable import printable
 from rarenode.training.card import Card, Code, Heading, Paragraph, code, plain, table, to_markdown
 from rarenode.training.model_folder import ModelFile
 
@@ -65,9 +68,8 @@ def make_card(record: ModelFile) -> Card:
 
 
 def _data(record: ModelFile) -> str:
-    """The DATA of a command: nothing in it can be taken for more than one word by a shell."""
-    source = plain(record.source)
-    return "'" + source.replace("'", " ") + "'" if source.strip() else "DATA"
+    """The DATA of a command, as one word for a shell."""
+    return shlex.quote(printable(record.source)) if record.source.strip() else "DATA"
 
 
 def _source(record: ModelFile) -> str:
@@ -92,11 +94,9 @@ def _preparation(record: ModelFile) -> str:
 
 
 def _rarity(record: ModelFile) -> list[tuple[str, str]]:
-    counts = np.array(record.training_positives)
-    return [
-        (band, f"{int(((counts >= fewest) & (counts <= most)).sum()):,}")
-        for band, (fewest, most) in RARITY_BANDS.items()
-    ]
+    nodes, unscored = record.hierarchy.nodes, set(record.unscored)
+    counts = np.array([n for n, node in zip(record.training_positives, nodes, strict=True) if node not in unscored])
+    return [(band, f"{int(mask.sum()):,}") for band, mask in rarity_masks(counts).items()]
 
 
 def _outcome(record: ModelFile) -> str:

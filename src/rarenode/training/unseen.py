@@ -53,6 +53,11 @@ class Unseen:
     """(rows, nodes): their probabilities, from models that were not trained on them."""
     prior: NDArray[np.float64]
     """(nodes,): the share of all rows that carry each node."""
+    rows: Indices
+    """Which of all rows these are."""
+    taught_by: Indices
+    """(nodes,): how many rows with the node the models learnt from that were asked about its rows. Models of folds
+    differ in that; it is their mean over the node's rows, rounded down, so that 0 means that none had seen any."""
 
     def decide(self, strategy: Strategy, rule: Rule) -> TrainedModel:
         """The model, which now predicts with thresholds that the strategy has found on the unseen rows."""
@@ -88,7 +93,7 @@ def hold_out_rows(
     X, Y = rows.X[aside], rows.Y[aside]
     valid = None if settings.early_stopping is None else Split(X, Y)
     model = train(rows.take(kept), settings, valid=valid, folder=folder, resume=resume, watch=watch, title=title)
-    return Unseen(model, Y, model.predict_proba(X), rows.Y.mean(axis=0))
+    return Unseen(model, Y, model.predict_proba(X), rows.Y.mean(axis=0), aside, model.training_positives)
 
 
 def cross_fit(
@@ -112,6 +117,8 @@ def cross_fit(
     folder = None if folder is None else Path(folder)
     probs = np.empty(rows.Y.shape, dtype=np.float32)
     best_epochs = []
+    total = rows.Y.sum(axis=0, dtype=np.int64)
+    taught = np.zeros(len(rows.hierarchy), dtype=np.int64)
     for number, (kept, aside) in enumerate(folds(rows.Y, rows.hierarchy, k, settings.seed), start=1):
         part = None if folder is None else folder / f"{FOLD}{number}"
         # Early stopping looks at the rows set aside, which the fingerprint of those trained on does not know.
@@ -131,11 +138,13 @@ def cross_fit(
         else:
             probs[aside] = model.predict_proba(rows.X[aside])
         best_epochs.append(best_epoch(model))
+        here = rows.Y[aside].sum(axis=0, dtype=np.int64)
+        taught += here * (total - here)
     final = settings
     if settings.early_stopping is not None:
         final = settings.model_copy(update={"epochs": round(median(best_epochs)), "early_stopping": None})
     model = train(rows, final, folder=folder, resume=resume, watch=watch, title="all rows")
-    return Unseen(model, rows.Y, probs, rows.Y.mean(axis=0))
+    return Unseen(model, rows.Y, probs, rows.Y.mean(axis=0), np.arange(len(rows)), taught // np.maximum(total, 1))
 
 
 def best_epoch(model: TrainedModel) -> int:

@@ -43,7 +43,8 @@ FIGURES = (
     "state", "training", "rows", "decided", "found", "precision", "recall", "f1", "threshold", "uncertainty", "reason",
 )  # fmt: skip
 Kind = Literal["", "hostile", "bare", "star"]
-"""``hostile`` names, ``bare`` of thresholds and uncertainties, or a ``star``: all but one in one family."""
+"""``hostile`` names, ``bare`` as records of trainings are (no thresholds, no uncertainties, few reasons), or a
+``star``: all but one in one family."""
 WORDS = (
     "binding", "transport", "regulation", "membrane", "kinase", "activity", "cell", "response", "nuclear", "ribosome",
     "lipid", "protein", "signal", "receptor", "assembly", "metabolic", "process", "transferase", "oxygen", "calcium",
@@ -79,6 +80,9 @@ def sample_data(nodes: int, runs: int, kind: Kind = "") -> Data:
     if kind == "bare":
         for run in made:
             run["nodes"]["threshold"] = run["nodes"]["uncertainty"] = [None] * nodes
+            run["nodes"]["reason"] = [0 if reason == 1 else -1 for reason in run["nodes"]["reason"]]
+            run["explanations"] = {}
+            del run["also"]
     return {"hierarchy": hierarchy, "reasons": reasons, "runs": made}
 
 
@@ -116,6 +120,7 @@ def sample_training(hierarchy: Data, chance: random.Random) -> list[int]:
 def sample_run(name: str, hierarchy: Data, training: list[int], skill: int, chance: random.Random) -> Data:
     nodes: dict[str, list[Any]] = {key: [] for key in FIGURES}
     explanations = {}
+    also = {}
     luck = random.Random(7)
     for column, positives in enumerate(training):
         rows = positives // 3 + (1 if luck.random() < 0.5 and positives else 0)
@@ -133,6 +138,8 @@ def sample_run(name: str, hierarchy: Data, training: list[int], skill: int, chan
         reason = (0 if positives == 0 else 1 + int(4.9 * luck.random() ** 1.5)) if state == 1 else -1
         if state == 1:
             explanations[str(column)] = explanation(reason, hierarchy["names"], column)
+            if further := [other for other in range(reason + 1, 5) if (column + other) % 2 == 0]:
+                also[str(column)] = further
         values = {
             "state": state, "training": positives, "rows": rows, "decided": decided, "found": found,
             "precision": short(precision), "recall": short(recall), "f1": short(f1),
@@ -143,7 +150,7 @@ def sample_run(name: str, hierarchy: Data, training: list[int], skill: int, chan
         for key, value in values.items():
             nodes[key].append(value)
     about = "ensemble of 5, thresholds tuned per node on held-out rows"
-    return {"name": name, "about": about, "nodes": nodes, "explanations": explanations}
+    return {"name": name, "about": about, "nodes": nodes, "explanations": explanations, "also": also}
 
 
 def short(value: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import math
 import re
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.report.browser.driver import Opener, ask, keep, until
-from tests.report.browser.sample import HOSTILE, Data, Kind, sample_data, sample_page
+from tests.report.browser.sample import HOSTILE, Data, Kind, assembled, sample_data, sample_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -49,6 +50,11 @@ def go_to(page: Page, anchor: str) -> None:
         "anchor => new Promise(told => { addEventListener('hashchange', told); location.hash = anchor; })",
         anchor,
     )
+
+
+def colour_of(page: Page, selector: str) -> list[int]:
+    said: str = page.locator(selector).evaluate("each => getComputedStyle(each).backgroundColor")
+    return [int(number) for number in re.findall(r"\d+", said)][:3]
 
 
 def fits_the_width(page: Page) -> bool:
@@ -213,6 +219,94 @@ def test_sorting_by_name_takes_numbers_by_value(open_page: Opener, pages: Path) 
     assert table_columns(page) == list(range(12, -1, -1))
 
 
+COLUMNS = [
+    "node", "state", "change", "recall", "f1", "rows", "training", "reason", "depth", "precision", "decided", "found",
+    "threshold", "uncertainty",
+]  # fmt: skip
+
+
+def columns_in_sight(page: Page) -> list[str]:
+    keys: list[str] = page.locator("#nodes-table").evaluate(
+        """table => {
+          const room = table.getBoundingClientRect();
+          const names = table.querySelector('[role=columnheader]').getBoundingClientRect().right;
+          return [...table.querySelectorAll('[role=columnheader]')].filter((head, at) => {
+            const { left, right } = head.getBoundingClientRect();
+            return right <= room.left + table.clientLeft + table.clientWidth + 1 && (at === 0 || left >= names - 1);
+          }).map(head => head.dataset.key);
+        }"""
+    )
+    return keys
+
+
+def shades(page: Page) -> tuple[float, float]:
+    """How visible the shade is: beside the names, and at the right edge."""
+    before, after = (
+        float(page.evaluate(f"getComputedStyle(document.getElementById('table-frame'), '{side}').opacity"))
+        for side in ("::before", "::after")
+    )
+    return before, after
+
+
+@pytest.mark.parametrize(
+    ("width", "runs", "last"),
+    [(1300, 2, "reason"), (1440, 2, "reason"), (1440, 4, "reason"), (1440, 1, "reason"), (1920, 4, "uncertainty")],
+)
+def test_the_columns_that_matter_are_in_sight(open_page: Opener, pages: Path, width: int, runs: int, last: str) -> None:
+    page = open_page(sample_page(pages, 500 if runs == 2 else 4000, runs), width=width)
+    there = [key for key in COLUMNS if runs > 1 or key != "change"]
+    seen = columns_in_sight(page)
+    assert seen == there[: len(seen)]
+    assert last in seen
+    hint = page.locator("#more-columns")
+    until(page, f"document.getElementById('more-columns').hidden === {'true' if len(seen) == len(there) else 'false'}")
+    if hint.is_visible():
+        assert hint.inner_text() == f"{len(there) - len(seen)} more columns →"
+    keep(page, f"columns-{width}-{runs}", full=True)
+
+
+@pytest.mark.parametrize("states", ["0", "1", "23"])
+def test_no_heading_and_no_figure_is_cut(open_page: Opener, pages: Path, states: str) -> None:
+    page = open_page(sample_page(pages, 4000, 4))
+    for state in set("0123") - set(states):
+        page.locator(f".chip:has([value='{state}'])").click()
+    for key in COLUMNS[1:]:
+        for _ in range(2):
+            page.locator(f"[data-key={key}] button").evaluate("button => button.click()")
+            cut = page.locator("[role=columnheader] button, .grid-body [role=gridcell]:not(:first-child)").evaluate_all(
+                "cells => cells.filter(cell => cell.scrollWidth > cell.clientWidth).map(cell => cell.textContent)"
+            )
+            assert cut == []
+
+
+@pytest.mark.parametrize("width", [300, 390, 1440])
+def test_a_shade_and_a_button_tell_of_columns_out_of_sight(open_page: Opener, pages: Path, width: int) -> None:
+    page = open_page(sample_page(pages, 500, 2), width=width)
+    hint = page.locator("#more-columns")
+    hint.wait_for()
+    assert shades(page) == (0, 1)
+    place = "document.querySelector('[data-key=node]').getBoundingClientRect().left"
+    scrolled = "document.getElementById('nodes-table').scrollLeft"
+    names = page.evaluate(place)
+    seen = set(columns_in_sight(page))
+    for _ in COLUMNS:
+        if "more" not in hint.inner_text():
+            break
+        before = page.evaluate(scrolled)
+        hint.click()
+        until(page, f"{scrolled} > {before}")
+        page.evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+        assert shades(page)[0] == 1
+        seen |= set(columns_in_sight(page))
+    assert shades(page) == (1, 0)
+    assert set(COLUMNS) - seen <= ({"reason"} if width == 300 else set())  # none is skipped; one is wider than the room
+    assert page.evaluate(place) == names
+    hint.click()
+    until(page, f"{scrolled} === 0")
+    until(page, "document.getElementById('more-columns').textContent.includes('more')")
+    assert shades(page) == (0, 1)
+
+
 def test_filters_leave_what_passes_all_of_them(open_page: Opener, pages: Path) -> None:
     data = sample_data(500, 2)
     depth, names = data["hierarchy"]["depth"], data["hierarchy"]["names"]
@@ -263,6 +357,71 @@ def test_a_reason_leads_to_its_nodes(open_page: Opener, pages: Path) -> None:
     page.locator(NAMES).first.click()
     assert nodes["reason"][ask(page, "chosen()")] == 1
     assert page.locator("#details .why-label").first.inner_text() == "Missed: blocked by an ancestor"
+
+
+def test_missed_nodes_without_a_known_reason_are_counted_and_lead_to_the_table(open_page: Opener, pages: Path) -> None:
+    nodes = nodes_of(sample_data(500, 2, "bare"))
+    missed = [column for column in range(500) if nodes["state"][column] == MISSED]
+    unknown = [column for column in missed if nodes["reason"][column] == -1]
+    assert 0 < len(unknown) < len(missed)
+    page = open_page(sample_page(pages, 500, 2, "bare"))
+    line = page.locator(".reason-list li").last
+    share = f"{100 * len(unknown) / len(missed):.1f}%"
+    assert line.locator("button").inner_text().split("\n") == ["reason not known", str(len(unknown)), share]
+    assert "rarenode fit has reasons" in line.locator("p").inner_text()
+    widths = [part.bounding_box() for part in page.locator(".share-bar span").all()]
+    known, grey = (box["width"] for box in widths if box)
+    assert grey / (known + grey) == pytest.approx(len(unknown) / len(missed), abs=0.01)
+    red, green, blue = colour_of(page, ".share-bar span:last-child")
+    assert max(red, green, blue) - min(red, green, blue) < 20
+    line.locator("button").click()
+    shown_after(page, len(unknown))
+    seen = table_columns(page)
+    assert seen == unknown[: len(seen)]
+    assert page.locator("[name=reason] option:checked").inner_text() == "reason not known"
+    page.locator(NAMES).first.click()
+    assert page.locator("#details .why-label").first.inner_text() == "Missed: reason not known"
+    keep(page, "reason-not-known")
+
+
+def test_where_every_reason_is_known_none_is_said_to_be_unknown(open_page: Opener, pages: Path) -> None:
+    page = open_page(sample_page(pages, 500, 2))
+    reasons = sample_data(500, 2)["reasons"]
+    assert page.locator("[name=reason] option").all_inner_texts() == ["any", *(reason["label"] for reason in reasons)]
+    assert page.locator(".reason").count() == len({r for r in nodes_of(sample_data(500, 2))["reason"] if r >= 0})
+    assert "not known" not in page.locator("#reasons").inner_text()
+
+
+def test_further_reasons_are_named_with_their_help(open_page: Opener, pages: Path) -> None:
+    data = sample_data(500, 2)
+    also = data["runs"][1]["also"]
+    column, further = next((column, further) for column, further in also.items() if len(further) > 1)
+    page = open_page(sample_page(pages, 500, 2), anchor=f"#node={column}")
+    part = page.locator("#details .why:not(.why-other)")
+    wanted = [data["reasons"][number] for number in further]
+    assert part.locator("p").last.inner_text() == "Also: " + ", ".join(reason["label"] for reason in wanted)
+    helps = part.locator(".also span").evaluate_all("each => each.map(reason => reason.title)")
+    assert helps == [reason["help"] for reason in wanted]
+    keep(page, "also")
+    alone = next(c for c, state in enumerate(nodes_of(data)["state"]) if state == MISSED and str(c) not in also)
+    go_to(page, f"#node={alone}")
+    assert part.locator(".why-label").is_visible()
+    assert part.locator(".also").count() == 0
+
+
+def test_runs_whose_further_reasons_differ_are_told_apart(open_page: Opener, tmp_path: Path) -> None:
+    data = copy.deepcopy(sample_data(500, 3))
+    column = next(c for c in range(500) if all(nodes_of(data, run)["state"][c] == MISSED for run in range(3)))
+    for run, further in zip(data["runs"], ([3], [4], []), strict=True):
+        run["nodes"]["reason"][column] = 1
+        run["explanations"][str(column)] = "It is blocked."
+        run["also"][str(column)] = further
+    path = tmp_path / "differ.html"
+    path.write_text(assembled(data, "differ"), encoding="utf-8")
+    page = open_page(path, anchor=f"#node={column}")
+    assert page.locator("#details .why").count() == 3
+    told = page.locator("#details .why-other .also").all_inner_texts()
+    assert told == ["Also: members disagree", "Also: confused with a sibling"]
 
 
 def test_a_row_of_the_table_shows_details_by_click_and_by_key(open_page: Opener, pages: Path) -> None:

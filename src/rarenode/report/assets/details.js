@@ -117,7 +117,7 @@ class Details {
     const told = new Map();
     for (const run of report.runs) {
       if (run.state[column] !== MISSED || (run === choice.run) !== shown) continue;
-      const key = `${run.reason[column]} ${run.explanations[column]}`;
+      const key = `${run.reason[column]} ${run.also[column]} ${run.explanations[column]}`;
       const part = told.get(key) ?? { names: [], run };
       part.names.push(run.name);
       told.set(key, part);
@@ -131,13 +131,15 @@ class Details {
    * @param {string[]} names of the runs, if they have to be said
    */
   #missedPart(column, run, names) {
-    const reason = this.report.reasons[run.reason[column]];
+    const reason = this.report.reason(run.reason[column]);
     const part = element("div", { class: names.length > 0 ? "why why-other" : "why" });
     if (names.length > 0) part.append(element("p", { class: "why-run" }, "In ", ...names.flatMap((name, number) => [number > 0 ? "; " : "", isolated(cut(name, 80))])));
-    part.append(element("p", { class: "why-label" }, stateMark(MISSED), reason ? `Missed: ${reason.label}` : "Missed"));
+    part.append(element("p", { class: "why-label" }, stateMark(MISSED), `Missed: ${reason.label}`));
     const explanation = run.explanations[column];
     if (explanation) part.append(element("p", {}, isolated(cut(explanation, 1000))));
-    if (reason) part.append(element("p", { class: "quiet", text: reason.help }));
+    part.append(element("p", { class: "quiet" }, ...withCode(reason.help)));
+    const also = (run.also[column] ?? []).map((number) => this.report.reasons[number]).filter(Boolean);
+    if (also.length > 0) part.append(element("p", { class: "also" }, "Also: ", ...also.flatMap(({ label, help }, number) => [number > 0 ? ", " : "", element("span", { title: help, text: label })])));
     return part;
   }
 

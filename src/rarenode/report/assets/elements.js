@@ -29,6 +29,14 @@ function isolated(text) {
 }
 
 /**
+ * Text in which what stands between backticks is code.
+ * @param {string} text
+ */
+function withCode(text) {
+  return text.split("`").map((part, number) => (number % 2 === 1 ? element("code", { text: part }) : part));
+}
+
+/**
  * The element with this id; the page's own template promises it.
  * @param {string} id
  * @returns {HTMLElement}

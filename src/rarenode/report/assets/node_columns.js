@@ -20,25 +20,37 @@ function rawNumber(value) {
 }
 
 /**
+ * The width in rem that the largest of these figures needs.
+ * @param {RunsReport} report
+ * @param {"training" | "rows" | "decided" | "found"} key
+ */
+function widthOfCounts(report, key) {
+  const most = report.runs.reduce((high, run) => run[key].reduce((a, b) => Math.max(a, b), high), 0);
+  return 1.1 + 0.58 * asCount(most).length;
+}
+
+/**
+ * @param {RunsReport} report
  * @param {"training" | "rows" | "decided" | "found"} key
  * @param {string} label
  * @param {string} help
- * @param {number} least
+ * @param {number} heading the width in rem that the label needs
  * @returns {NodeColumn}
  */
-function countColumn(key, label, help, least) {
-  return { key, label, help, least, sortBy: (run, column) => run[key][column], show: (run, column) => asCount(run[key][column]), raw: (run, column) => rawNumber(run[key][column]) };
+function countColumn(report, key, label, help, heading) {
+  return { key, label, help, least: Math.max(heading, widthOfCounts(report, key)), sortBy: (run, column) => run[key][column], show: (run, column) => asCount(run[key][column]), raw: (run, column) => rawNumber(run[key][column]) };
 }
 
 /**
  * @param {"precision" | "recall" | "f1"} key
  * @param {string} label
  * @param {string} help
+ * @param {number} least
  * @returns {NodeColumn}
  */
-function scoreColumn(key, label, help) {
+function scoreColumn(key, label, help, least) {
   const value = (/** @type {Run} */ run, /** @type {number} */ column) => (run.state[column] <= MISSED ? run[key][column] : NaN);
-  return { key, label, help, least: 5.9, sortBy: value, show: (run, column) => asPercent(value(run, column)), raw: (run, column) => rawNumber(value(run, column)) };
+  return { key, label, help, least, sortBy: value, show: (run, column) => asPercent(value(run, column)), raw: (run, column) => rawNumber(value(run, column)) };
 }
 
 /**
@@ -76,38 +88,38 @@ function nodeColumns(report, choice) {
       show: (_, column) => report.names[column],
       raw: (_, column) => report.rawNames[column],
     },
-    { key: "depth", label: "Depth", help: "steps from the root", least: 4.4, sortBy: (_, column) => report.depth[column], show: (_, column) => String(report.depth[column]), raw: (_, column) => String(report.depth[column]) },
-    { key: "state", label: "State", help: "found, missed, no rows, or not scored", least: 7.6, words: true, sortBy: (run, column) => run.state[column], show: (run, column) => STATE_LABELS[run.state[column]], raw: (run, column) => STATE_LABELS[run.state[column]] },
-    report.runs.length > 1 && { key: "change", label: "Change", help: "against the first run", least: 6.4, words: true, sortBy: (_, column) => [2, 0, 1][changeOf(column)], show: (_, column) => ["", "+ gained", "− lost"][changeOf(column)], raw: (_, column) => changes[changeOf(column)] },
+    { key: "state", label: "State", help: "found, missed, no rows, or not scored", least: 6.9, words: true, sortBy: (run, column) => run.state[column], show: (run, column) => STATE_LABELS[run.state[column]], raw: (run, column) => STATE_LABELS[run.state[column]] },
+    report.runs.length > 1 && { key: "change", label: "Change", help: "against the first run", least: 6, words: true, sortBy: (_, column) => [2, 0, 1][changeOf(column)], show: (_, column) => ["", "+ gained", "− lost"][changeOf(column)], raw: (_, column) => changes[changeOf(column)] },
+    scoreColumn("recall", "Recall", "found of rows", 4.6),
+    scoreColumn("f1", "F1", "harmonic mean of precision and recall", 4.2),
+    countColumn(report, "rows", "Rows", "scored rows that carry it", 4.1),
+    countColumn(report, "training", "Training", "training rows that carry it", 5.6),
     {
       key: "reason",
       label: "Likely reason",
       help: "why it is missed",
-      least: 12.5,
+      least: 12.4,
       share: 0.5,
       words: true,
       sortBy: (run, column) => (run.state[column] === MISSED && run.reason[column] >= 0 ? run.reason[column] : NaN),
       show: (run, column) => reasonOf(run, column)?.label ?? "",
       raw: (run, column) => reasonOf(run, column)?.label ?? "",
     },
-    countColumn("training", "Training", "training rows that carry it", 5.6),
-    countColumn("rows", "Rows", "scored rows that carry it", 4.8),
-    scoreColumn("recall", "Recall", "found of rows"),
-    scoreColumn("f1", "F1", "harmonic mean of precision and recall"),
-    scoreColumn("precision", "Precision", "found of decided"),
-    countColumn("decided", "Decided", "rows in which the model decides for it", 5.6),
-    countColumn("found", "Found", "rows that carry it and in which it is decided", 4.8),
+    { key: "depth", label: "Depth", help: "steps from the root", least: 4.5, sortBy: (_, column) => report.depth[column], show: (_, column) => String(report.depth[column]), raw: (_, column) => String(report.depth[column]) },
+    scoreColumn("precision", "Precision", "found of decided", 6.1),
+    countColumn(report, "decided", "Decided", "rows in which the model decides for it", 5.5),
+    countColumn(report, "found", "Found", "rows that carry it and in which it is decided", 4.6),
     report.runs.some((run) => run.hasThresholds) && {
       key: "threshold",
       label: "Threshold",
       help: "the probability from which it is decided",
-      least: 6,
+      least: 6.4,
       // A node that is never decided has, as it were, a threshold above all others.
       sortBy: (run, column) => (run.hasThresholds && Number.isNaN(run.threshold[column]) ? Infinity : run.threshold[column]),
       show: thresholdText,
       raw: (run, column) => rawNumber(run.threshold[column]),
     },
-    report.runs.some((run) => run.hasUncertainty) && { key: "uncertainty", label: "Uncertainty", help: "mean over the rows that carry it or in which it is decided", least: 6.6, sortBy: (run, column) => run.uncertainty[column], show: (run, column) => asNumber(run.uncertainty[column]), raw: (run, column) => rawNumber(run.uncertainty[column]) },
+    report.runs.some((run) => run.hasUncertainty) && { key: "uncertainty", label: "Uncertainty", help: "mean over the rows that carry it or in which it is decided", least: 7.3, sortBy: (run, column) => run.uncertainty[column], show: (run, column) => asNumber(run.uncertainty[column]), raw: (run, column) => rawNumber(run.uncertainty[column]) },
   ];
   return columns.filter((column) => column !== false);
 }

@@ -50,7 +50,9 @@ class NodeFilters extends EventTarget {
   #fields() {
     const { report } = this;
     const states = STATE_LABELS.map((label, state) => element("label", { class: "chip", title: STATE_HELP[state] }, element("input", { type: "checkbox", name: "state", value: state, checked: true }), stateMark(state), label));
-    const reasons = choices("reason", [["", "any"], ...report.reasons.map(({ label }, number) => /** @type {[string, string]} */ ([String(number), label]))]);
+    const someUnknown = report.runs.some((run) => run.state.some((state, column) => state === MISSED && run.reason[column] === NO_REASON));
+    const numbers = [...report.reasons.keys(), ...(someUnknown ? [NO_REASON] : [])];
+    const reasons = choices("reason", [["", "any"], ...numbers.map((number) => /** @type {[string, string]} */ ([String(number), report.reason(number).label]))]);
     const fields = [
       field("Name contains", element("input", { type: "search", name: "text", autocomplete: "off", spellcheck: "false" })),
       element("div", { class: "field field-states", role: "group", "aria-label": "State" }, element("span", { class: "field-label", text: "State" }), element("span", { class: "chips" }, ...states)),
@@ -102,7 +104,7 @@ class NodeFilters extends EventTarget {
   }
 
   /**
-   * Only the nodes that are missed for one reason.
+   * Only the nodes that are missed for one reason, or for one that is not known.
    * @param {number} reason
    */
   onlyReason(reason) {

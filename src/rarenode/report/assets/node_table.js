@@ -22,6 +22,7 @@ class NodeTable {
     this.place = byId("nodes-table");
     this.heads = this.columns.map((column) => this.#head(column));
     this.rows = this.#build();
+    tellOfMoreColumns(this.place, this.heads);
     this.filters.addEventListener("filter", () => this.show());
     choice.addEventListener("node", () => this.rows.show(this.shown.length));
     byId("download").addEventListener("click", () => this.#download());

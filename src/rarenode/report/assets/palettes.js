@@ -31,6 +31,7 @@ const SIGNALS = {
   gained: { light: [0.5, 0.12, 250], dark: [0.83, 0.11, 205] },
   noRows: { light: [0.93, 0.004, 250], dark: [0.3, 0.008, 250] },
   notScored: { light: [0.88, 0.004, 250], dark: [0.36, 0.008, 250] },
+  noReason: { light: [0.62, 0.012, 250], dark: [0.68, 0.012, 250] },
 };
 
 /** Warm, and apart in lightness as well as in hue. One for each reason, in the order of the reasons. @type {{light: Oklch, dark: Oklch}[]} */
@@ -60,6 +61,7 @@ function signalFills(dark) {
  * @param {boolean} dark
  */
 function reasonFill(reason, dark) {
+  if (reason === NO_REASON) return fill(SIGNALS.noReason[dark ? "dark" : "light"]);
   return fill(REASON_COLOURS[reason % REASON_COLOURS.length][dark ? "dark" : "light"]);
 }
 
@@ -207,7 +209,7 @@ function reasonMode({ report, runNumber, dark }) {
   const reasons = report.reasons.map((reason, number) => ({ fill: reasonFill(number, dark), label: reason.label, help: reason.help }));
   const kinds = [
     ...reasons,
-    { fill: signal.missed, label: "missed", help: STATE_HELP[MISSED] },
+    { fill: reasonFill(NO_REASON, dark), label: `missed, ${REASON_NOT_KNOWN.label}`, help: REASON_NOT_KNOWN.help },
     { fill: signal.found, label: "found", help: STATE_HELP[FOUND] },
     { fill: signal.noRows, label: "no rows", help: STATE_HELP[NO_ROWS] },
     { fill: signal.notScored, label: "not scored", help: STATE_HELP[NOT_SCORED] },

@@ -5,14 +5,15 @@
  * @param {RunsReport} report
  * @param {Run} run
  * @param {boolean} dark
- * @param {(reason: number) => void} open shows the missed nodes of a reason in the table; -1: all missed
+ * @param {(reason: number) => void} open shows the missed nodes of a reason in the table
  */
 function showReasons(report, run, dark, open) {
-  const counts = report.reasons.map(() => 0);
+  const numbers = [...report.reasons.keys(), NO_REASON];
+  const counts = new Map(numbers.map((number) => [number, 0]));
   const states = [0, 0, 0, 0];
   run.state.forEach((state, column) => {
     states[state]++;
-    if (state === MISSED && run.reason[column] >= 0) counts[run.reason[column]]++;
+    if (state === MISSED) counts.set(run.reason[column], (counts.get(run.reason[column]) ?? 0) + 1);
   });
   const told = states[FOUND] + states[MISSED];
   const sentence = element("p", { class: "lead" });
@@ -25,15 +26,17 @@ function showReasons(report, run, dark, open) {
   if (states[MISSED] === 0) return;
   const bar = element("div", { class: "share-bar", "aria-hidden": "true" });
   const list = element("ul", { class: "reason-list" });
-  report.reasons.forEach((reason, number) => {
-    if (counts[number] === 0) return;
+  for (const number of numbers) {
+    const count = counts.get(number) ?? 0;
+    if (count === 0) continue;
+    const reason = report.reason(number);
     const look = reasonFill(number, dark);
-    const part = element("span", { title: `${reason.label}: ${asCount(counts[number])}` });
+    const part = element("span", { title: `${reason.label}: ${asCount(count)}` });
     part.style.backgroundColor = look.css;
-    part.style.flexGrow = String(counts[number]);
+    part.style.flexGrow = String(count);
     bar.append(part);
-    list.append(element("li", {}, reasonButton(reason, counts[number], states[MISSED], look, () => open(number)), element("p", { class: "quiet", text: reason.help })));
-  });
+    list.append(element("li", {}, reasonButton(reason, count, states[MISSED], look, () => open(number)), element("p", { class: "quiet" }, ...withCode(reason.help))));
+  }
   place.append(bar, list);
 }
 

@@ -13,6 +13,10 @@ const STATE_HELP = [
   "left out of the scores",
 ];
 
+/** In the place of a reason's number, and in the place of a reason. */
+const NO_REASON = -1;
+const REASON_NOT_KNOWN = { label: "reason not known", help: "Records of trainings hold no probabilities; a run of `rarenode fit` has reasons." };
+
 const SAME = 0;
 const GAINED = 1;
 const LOST = 2;
@@ -34,7 +38,8 @@ const NAME_LENGTH = 160;
  * @property {Float64Array} f1
  * @property {Float64Array} threshold NaN: never decided
  * @property {Float64Array} uncertainty NaN: unknown
- * @property {Int8Array} reason
+ * @property {Int8Array} reason the likeliest one's number
+ * @property {Record<string, number[]>} also further reasons that apply to a missed node
  * @property {boolean} hasThresholds
  * @property {boolean} hasUncertainty
  * @property {Record<string, string>} explanations
@@ -69,6 +74,7 @@ function readRun(raw) {
     threshold,
     uncertainty,
     reason: Int8Array.from(nodes.reason),
+    also: raw.also ?? {},
     hasThresholds: threshold.some((value) => !Number.isNaN(value)),
     hasUncertainty: uncertainty.some((value) => !Number.isNaN(value)),
     explanations: raw.explanations,
@@ -147,6 +153,14 @@ class RunsReport {
     /** The nodes of each depth in the order of the walk, which is their order from top to bottom in the map. @type {number[][]} */
     this.levels = Array.from({ length: this.deepest + 1 }, () => []);
     for (const column of order) this.levels[this.depth[column]].push(column);
+  }
+
+  /**
+   * A reason with its words; that of `NO_REASON` says that none is known.
+   * @param {number} number
+   */
+  reason(number) {
+    return this.reasons[number] ?? REASON_NOT_KNOWN;
   }
 
   /** @param {unknown} column */

@@ -92,6 +92,7 @@ function offerModes(report, icicle, repaint) {
 function offerRuns(report, choice) {
   byId("run-choice").hidden = report.runs.length < 2;
   byId("explore").classList.toggle("several", report.runs.length > 1);
+  byId("explore").classList.toggle("many", report.runs.length > 2);
   const select = selectById("run");
   select.append(...report.runs.map((run, number) => element("option", { value: number, text: cut(run.name, 80), selected: number === choice.runNumber })));
   select.addEventListener("change", () => choice.showRun(Number(select.value)));

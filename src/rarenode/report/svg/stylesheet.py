@@ -7,13 +7,20 @@ colour also stands as itself before its property, for programs that draw SVG but
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 HEADING, TEXT, SMALL = 18.0, 16.0, 14.0
 """Sizes of letters that charts are laid out for: those of a narrow screen, where a chart is drawn smaller."""
 ON_WIDE = {HEADING: 15.0, TEXT: 13.0, SMALL: 11.5}
 """The sizes where there is room."""
 NARROW_SCREEN = 520
+
+
+def _on_map(fills: str, pale_letters: Container[int]) -> dict[str, str]:
+    """Fills of a map of recall, and the letters on them: 0 is missed, 1 to 7 go up to 100 %, 8 has nothing to find."""
+    found = {f"r{index}": fill for index, fill in enumerate(fills.split())}
+    return found | {f"on-{name}": "#ffffff" if int(name[1:]) in pale_letters else "#11161c" for name in found}
+
 
 LIGHT = {
     "ink": "#1b1f24",
@@ -29,6 +36,7 @@ LIGHT = {
     "6": "#3581a8",
     "7": "#303338",
     "8": "#ad2751",
+    **_on_map("#eb5520 #aae3ef #8fc5dd #74a9cb #5a8dba #4271a8 #2a5695 #153a83 #ebedef", (5, 6, 7)),
 }
 DARK = {
     "ink": "#e8eaed",
@@ -44,6 +52,7 @@ DARK = {
     "6": "#93c3ea",
     "7": "#8b95a5",
     "8": "#dc4e55",
+    **_on_map("#f96e31 #293b64 #36547b #436d91 #5187a9 #5fa2c0 #6dbed9 #7cdbf1 #2b2e32", (1, 2, 3, 8)),
 }
 DASHES = ("none", "7 4", "2 3", "10 3 2 3", "14 4", "5 2 1.5 2 1.5 2", "4 2", "1.5 4")
 """Of the lines, so that they differ without colour too."""
@@ -68,6 +77,12 @@ def _series(index: int, dash: str) -> str:
         f"{me}.rn-bar,{me}.rn-mark{{{_paint('fill', str(index))}}}"
         f"{me}.rn-line{{{_paint('stroke', str(index))};stroke-dasharray:{dash}}}\n"
     )
+
+
+def _cell(index: int) -> str:
+    name = f"r{index}"
+    letters = f".rn-chart .rn-within.rn-{name}{{{_paint('fill', f'on-{name}')}}}"
+    return f".rn-{name}.rn-cell,.rn-{name}.rn-strip{{{_paint('fill', name)}}}{letters}\n"
 
 
 CSS = f""":where(:root){{{_properties(LIGHT)}}}
@@ -95,6 +110,10 @@ CSS = f""":where(:root){{{_properties(LIGHT)}}}
 .rn-box.rn-empty{{fill:none;{_paint("stroke", "muted")};stroke-opacity:.55}}
 .rn-chart .rn-gained{{{_paint("fill", "3")};font-weight:700}}
 .rn-chart .rn-lost{{{_paint("fill", "2")};font-weight:700}}
+.rn-hatch{{fill:none;{_paint("stroke", "muted")};stroke-opacity:.3;stroke-width:1}}
+.rn-icicle .rn-texture{{stroke-opacity:.5}}
+.rn-hatch,.rn-texture,.rn-within{{pointer-events:none}}
 {"".join(_series(index, dash) for index, dash in enumerate(DASHES, 1))}\
+{"".join(map(_cell, range(9)))}\
 @media print{{.rn-chart{{{_properties(LIGHT)}}}.rn-texture{{display:inline}}}}
 """

@@ -1,0 +1,134 @@
+"""The numbers of a report as tables: rows of plain values, the same for CSV and JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from types import MappingProxyType
+
+import numpy as np
+
+from rarenode.report.charts import RECALLS
+from rarenode.report.comparison import compare_runs
+from rarenode.report.groups import by_depth, by_rarity
+from rarenode.report.run_report import Report
+
+Row = dict[str, object]
+
+
+def _headline(report: Report) -> Iterator[Row]:
+    for run in report.runs:
+        deviations = asdict(run.deviations) if run.deviations else {}
+        told: Row = {"run": run.name, "about": run.about} | asdict(run.summary)
+        yield told | {f"{name}_deviation": value for name, value in deviations.items()}
+
+
+def _groups(report: Report) -> Iterator[Row]:
+    for run in report.runs:
+        for group in (*by_rarity(run.nodes), *by_depth(run.nodes)):
+            yield {"run": run.name} | asdict(group)
+
+
+def _precision_recall(report: Report) -> Iterator[Row]:
+    for run in report.runs:
+        for band, curve in run.curves.items():
+            of_band: Row = {"run": run.name, "training_rows": band}
+            for recall, precision in zip(RECALLS, curve.precision, strict=False):  # empty without a positive cell
+                yield of_band | {"what": "best", "recall": recall, "precision": precision}
+            if curve.decided is not None:
+                yield of_band | {"what": "decided", "recall": curve.decided[0], "precision": curve.decided[1]}
+
+
+def _reliability(report: Report) -> Iterator[Row]:
+    for run in report.runs:
+        for band, bins in run.reliability.items():
+            for place in np.flatnonzero(bins.count).tolist():
+                yield {
+                    "run": run.name,
+                    "training_rows": band,
+                    "from": float(bins.edges[place]),
+                    "to": float(bins.edges[place + 1]),
+                    "cells": int(bins.count[place]),
+                    "mean_probability": float(bins.mean_probability[place]),
+                    "frequency": float(bins.frequency[place]),
+                }
+
+
+def _calibration_error(report: Report) -> Iterator[Row]:
+    for run in report.runs:
+        for band, bins in run.reliability.items():
+            if np.isfinite(bins.ece):
+                yield {"run": run.name, "training_rows": band, "cells": int(bins.count.sum()), "error": bins.ece}
+
+
+def _reasons(report: Report) -> Iterator[Row]:
+    for run in report.runs:
+        states, reasons = run.nodes.state.tolist(), run.nodes.reason
+        for (state, reason), nodes in sorted(Counter(zip(states, reasons, strict=True)).items()):
+            yield {"run": run.name, "state": state, "reason": reason, "nodes": nodes}
+
+
+def _training(report: Report) -> Iterator[Row]:
+    for run in report.runs:
+        for epoch in run.history:
+            valid = epoch.valid
+            yield {
+                "run": run.name,
+                "epoch": epoch.epoch,
+                "loss": epoch.loss,
+                "seconds": epoch.seconds,
+                "validation_ap": None if valid is None else valid.ap,
+                "validation_f1": None if valid is None else valid.f1,
+            }
+
+
+def _unsure_rows(report: Report) -> Iterator[Row]:
+    names = report.hierarchy.nodes
+    for run in report.runs:
+        for unsure in run.unsure_rows:
+            for doubt in unsure.doubts:
+                yield {
+                    "run": run.name,
+                    "row": unsure.row,
+                    "bits": unsure.bits,
+                    "wrong": unsure.wrong,
+                    "node": names[doubt.column],
+                    "probability": doubt.probability,
+                    "decided": doubt.decided,
+                    "carried": doubt.carried,
+                }
+
+
+def _changes(report: Report) -> Iterator[Row]:
+    first, names = report.runs[0], report.hierarchy.nodes
+    for run in report.runs[1:]:
+        changes = compare_runs(first, run)
+        for change, columns in (("gained", changes.gained), ("lost", changes.lost)):
+            for column in columns.tolist():
+                yield {
+                    "before": first.name,
+                    "after": run.name,
+                    "change": change,
+                    "node": names[column],
+                    "rows": int(first.nodes.scores.support[column]),
+                    "training_rows": int(run.nodes.training_rows[column]),
+                    "f1_before": float(first.nodes.scores.f1[column]),
+                    "f1_after": float(run.nodes.scores.f1[column]),
+                }
+
+
+TABLES: Mapping[str, Callable[[Report], Iterator[Row]]] = MappingProxyType(
+    {
+        "headline": _headline,
+        "groups": _groups,
+        "reasons": _reasons,
+        "precision_recall": _precision_recall,
+        "reliability": _reliability,
+        "calibration_error": _calibration_error,
+        "training": _training,
+        "unsure_rows": _unsure_rows,
+        "changes": _changes,
+    }
+)
+"""Name -> the rows of a report's table, which may have none. The table of all nodes is `NodeDiagnosis.to_frame`."""
