@@ -201,8 +201,8 @@ def test_children_fill_the_height_of_their_parent_and_nothing_overlaps(data: st.
 
 
 GATHERED: dict[str, Callable[[], list[MapNode]]] = {
-    "few levels": lambda: wide_tree(3_000, 1),
-    "more levels": lambda: wide_tree(3_000, 2, near=150),
+    "few levels": lambda: wide_tree(2_000, 1),
+    "more levels": lambda: wide_tree(2_000, 2, near=150),
     "families": lambda: tree([-1] * 3 + [k % 3 for k in range(30)] + [3 + k % 30 for k in range(2_000)], seed=3),
     "gaps": lambda: tree([-1, *(parent for k in range(700) for parent in (0, 3 * k + 1, 0))], seed=4),
 }
@@ -229,10 +229,11 @@ def test_where_nodes_are_gathered_every_class_keeps_its_area_and_nothing_overlap
         assert top <= one.top <= one.bottom <= top + HEIGHT + ROUNDED
         together[depth].append(one)
     assert not any_overlap([*found.values(), *strips])
+    in_strips = set(strips)
     got: dict[tuple[int, str], float] = defaultdict(float)
     for depth, column in together.items():
         for piece in column:
-            if piece in strips:
+            if piece in in_strips:
                 got[depth, piece.look] += (piece.bottom - piece.top) * (piece.right - piece.left)
     assert len(wanted) > 5
     assert got.keys() == wanted.keys()
@@ -311,6 +312,14 @@ def test_all_that_is_high_enough_has_a_box_unless_there_are_too_many() -> None:
     assert len(boxes(drawn(many[:MOST_BOXES]))) == MOST_BOXES
 
 
+def test_where_strips_are_too_many_the_highest_nodes_keep_their_boxes() -> None:
+    nodes = SHAPES["many levels"]()
+    unit, found = leaf_height(nodes), boxes(drawn(nodes))
+    heights = {node.name: leaves * unit for node, leaves in zip(nodes, slow_leaves(nodes), strict=True)}
+    assert 100 < len(found) < len([height for height in heights.values() if height >= 0.8])
+    assert min(heights[name] for name in found) > max(heights[name] for name in heights.keys() - found.keys())
+
+
 def test_levels_beyond_the_last_column_are_left_out_and_it_says_so() -> None:
     nodes = tree(range(-1, MOST_LEVELS + 49))
     root = drawn(nodes)
@@ -357,6 +366,8 @@ def test_names_are_in_boxes_with_room_for_them_and_cut() -> None:
     assert max(len(tooltip(rect)) for rect in with_class(root, "rn-cell")) <= 500 + len(": recall 1.0 %")
     root = drawn([MapNode("an unbroken" + "x" * k, k, k - 1, 1.0) for k in range(10)])
     assert [text.text for text in with_class(root, "rn-within")].count("an") == 10  # a short word is not a cut one
+    root = drawn([MapNode("incomprehensibilities", k, k - 1, 1.0) for k in range(7)])
+    assert [text.text for text in with_class(root, "rn-within")] == ["inco…", "1.0 %", *["incompr…", "1.0 %"] * 6]
     root = drawn([MapNode("incomprehensibilities", k, k - 1, 1.0) for k in range(14)])
     assert not with_class(root, "rn-within")  # two letters at most
 
