@@ -53,7 +53,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def one_thread() -> Iterator[None]:
     """On a busy machine threads wait for each other far longer than tiny problems compute."""
     import numba

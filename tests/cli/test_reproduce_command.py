@@ -152,9 +152,17 @@ class TestSignals:
     """One training is done, and another would never be, when a signal arrives."""
 
     @pytest.fixture
-    def under_way(self, spec: Path, root: Path, results: Path) -> Iterator[subprocess.Popen[str]]:
+    def begins_with(self, request: pytest.FixtureRequest) -> str:
+        return getattr(request, "param", "")
+
+    @pytest.fixture
+    def under_way(
+        self, spec: Path, root: Path, results: Path, begins_with: str
+    ) -> Iterator[subprocess.Popen[str]]:
         spec.write_text(ENDLESS)
-        command = [*COMMAND, str(spec), "--root", str(root), "--results", str(results), "--jobs", "2"]
+        python, option, code, *words = COMMAND
+        command = [python, option, code.replace("from", f"{begins_with}from", 1), *words, str(spec)]
+        command += ["--root", str(root), "--results", str(results), "--jobs", "2"]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
         try:
             ready = until(lambda: records(results) and len(deaf_workers(process.pid)) == 2, LONG)
@@ -165,6 +173,7 @@ class TestSignals:
                 os.kill(left, signal.SIGKILL)
             process.communicate()
 
+    @pytest.mark.parametrize("begins_with", ["", "import polars; "], indirect=True)  # polars takes it for itself
     @pytest.mark.parametrize("reached", ["the command", "its workers too, as from a terminal"])
     def test_ctrl_c(self, under_way: subprocess.Popen[str], results: Path, reached: str) -> None:
         (os.kill if reached == "the command" else os.killpg)(under_way.pid, signal.SIGINT)

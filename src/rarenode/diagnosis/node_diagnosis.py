@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import polars
 from numpy.typing import NDArray
 
 from rarenode.decision.coherence import Rule
@@ -17,6 +16,9 @@ from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import NodeScores
 from rarenode.printable import storable
+
+if TYPE_CHECKING:
+    import polars
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -93,7 +95,12 @@ class NodeDiagnosis:
 
     def to_frame(self) -> polars.DataFrame:
         """One row for each node, with names in place of columns, and null for what there is not."""
+        import polars  # noqa: PLC0415 (slow to import, and it takes Ctrl-C for itself)
+
         nodes = len(self.hierarchy)
+        texts = ("node", "state", "reason", "explanation", "also", "blocked_by", "confused_with")
+        # Where all values are null, or there are no nodes, polars could not know.
+        types = dict.fromkeys(texts, polars.String()) | dict.fromkeys(_REALS, polars.Float64())
         return polars.DataFrame(
             {
                 "node": [storable(name) for name in self.hierarchy.nodes],
@@ -120,7 +127,7 @@ class NodeDiagnosis:
                 "confused_with": [storable(self._name(column)) or None for column in self.confused_with.tolist()],
                 "voice_rows": self.voice_rows,
             },
-            schema_overrides=_TYPES,
+            schema_overrides=types,
         )
 
     def _name(self, column: int) -> str:
@@ -148,11 +155,7 @@ class NodeDiagnosis:
         )
 
 
-# Where all values are null, or there are no nodes, polars could not know.
-_TYPES: dict[str, Any] = {
-    **dict.fromkeys(("node", "state", "reason", "explanation", "also", "blocked_by", "confused_with"), polars.String),
-    **dict.fromkeys(("threshold", "uncertainty", "auc", "cut"), polars.Float64),
-}
+_REALS = ("threshold", "uncertainty", "auc", "cut")
 
 
 def _or_null(values: Floats) -> list[float | None]:

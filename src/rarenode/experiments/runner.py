@@ -91,7 +91,8 @@ def reproduce(tasks: Sequence[Task], folder: Path, jobs: int, root: Path | None,
                 task = waiting.pop()
                 watch.began(task)
                 running[pool.submit(_make_and_keep, task, folder, root)] = task
-            done = wait(running, return_when=FIRST_COMPLETED).done
+            # Not for ever: where another library has taken Ctrl-C for itself, it is not seen before a wait is over.
+            done = wait(running, timeout=1.0, return_when=FIRST_COMPLETED).done
             for future in sorted(done, key=lambda future: future.exception() is not None):
                 task = running[future]
                 try:
