@@ -611,6 +611,8 @@ class TestCatalogue:
         for split, taught in (("train", True), ("valid", True), ("test", False)):
             assert (TAUGHT in succeed("evaluate", out, "--split", split)) == taught
         assert TAUGHT not in succeed("evaluate", out)
+        assert json.loads(succeed("evaluate", out, "--split", "train", "--json"))["trained_on"] is True
+        assert json.loads(succeed("evaluate", out, "--json"))["trained_on"] is False
         assert json.loads(succeed("evaluate", out, tmp_path / "tiny.test.arff", "--json"))["rows"] == 16
 
     def test_predict(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:

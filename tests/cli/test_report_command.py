@@ -159,7 +159,7 @@ class TestFolders:
     ) -> None:
         options = [word for name in names for word in ("--name", name)]
         message = fail(ArgumentError, "report", *runs, "--data", data, "--out", page, *options)
-        assert f"there are 2 runs, and {len(names)} names" in message
+        assert f"these are 2 runs, and {len(names)} name" in message
 
     @pytest.mark.parametrize("name", ["", "  ", "\t"])
     def test_a_name_is_not_empty(self, tmp_path: Path, page: Path, name: str) -> None:
@@ -178,9 +178,20 @@ class TestFolders:
 
     def test_the_same_run_twice(self, runs: tuple[Path, Path], data: Path, page: Path) -> None:
         message = fail(ArgumentError, "report", runs[0], runs[0], "--data", data, "--out", page)
-        assert f"two runs are named {str(runs[0])!r}" in message
+        assert message.startswith(f"two runs are named {str(runs[0])!r}; ")
         succeed("report", runs[0], runs[0], "--data", data, "--out", page, "--name", "a", "--name", "b")
         assert names_in(page) == ["a", "b"]
+
+    def test_names_that_are_equal_are_refused_before_a_model_is_asked(self, tmp_path: Path, page: Path) -> None:
+        (tmp_path / "empty").mkdir()
+        names = "--name", "a", "--name", "a"
+        message = fail(ArgumentError, "report", tmp_path, tmp_path / "empty", "--out", page, *names)
+        assert message.startswith("two runs are named 'a'; ")
+
+    def test_it_says_which_run_it_looks_at(self, runs: tuple[Path, Path], data: Path, page: Path) -> None:
+        told = run("report", *runs, "--data", data, "--out", page)
+        assert told.stderr.splitlines() == [f"[1/2] {runs[0]}", f"[2/2] {runs[1]}"]
+        assert run("report", *runs, "--data", data, "--out", page, "--quiet").stderr == ""
 
     def test_what_is_not_there_or_is_no_run(
         self, runs: tuple[Path, Path], data: Path, tmp_path: Path, page: Path
@@ -287,7 +298,7 @@ class TestRecords:
         succeed("report", *records, "--out", page, "--name", "a", "--name", "b")
         assert names_in(page) == ["a", "b"]
         message = fail(ArgumentError, "report", *records, "--out", page, "--name", "a", "--name", "b", "--name", "c")
-        assert "there are 2 runs, and 3 names" in message
+        assert "these are 2 runs, and 3 names" in message
 
     @pytest.mark.parametrize("option", [("--data", "tiny"), ("--split", "test"), ("--decision", "fixed:0.3")])
     def test_what_they_are_of_cannot_be_chosen(

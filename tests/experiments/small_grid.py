@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, get_args
 
 import numpy as np
+import pytest
 
+import rarenode.data.catalogue
 from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, Hyperparameters, find_entry
 from rarenode.decision.calibration_error import BINS
+from rarenode.experiments import measure as measuring
 from rarenode.experiments.decided import (
     CalibrationName,
     CalibrationShown,
@@ -63,6 +67,16 @@ def write_files(root: Path, entry: CatalogueEntry) -> None:
         path = root / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n".join(lines) + "\n", encoding="ascii")
+
+
+@contextmanager
+def tiny_alone(folder: Path) -> Iterator[Path]:
+    """While it lasts, the catalogue has one dataset, named tiny, whose files are in the folder."""
+    write_files(folder, TINY)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rarenode.data.catalogue, "catalogue", lambda: {TINY.name: TINY})
+        yield folder
+    measuring.load_once.cache_clear()
 
 
 def small_spec(*methods: dict[str, Any], datasets: Sequence[str] = (STANDING_FOR,), **changes: Any) -> Spec:

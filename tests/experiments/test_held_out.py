@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-import rarenode.data.catalogue
 from rarenode.data.dataset import Dataset, load_dataset
 from rarenode.data.split import HierarchicalSplit
 from rarenode.errors import ArgumentError
-from rarenode.experiments import measure as measuring
 from rarenode.experiments.grid import Cell
 from rarenode.experiments.held_out import divide, divided_rows, score
 from rarenode.experiments.spec import Protocol
 from rarenode.training import Settings, TrainingRows, train
-from tests.experiments.small_grid import TINY, write_files
+from tests.experiments.small_grid import TINY, tiny_alone
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -27,12 +25,8 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 @pytest.fixture(scope="module", autouse=True)
 def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The catalogue has one dataset, named tiny; where its files are."""
-    folder = tmp_path_factory.mktemp("data")
-    write_files(folder, TINY)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rarenode.data.catalogue, "catalogue", lambda: {TINY.name: TINY})
+    with tiny_alone(tmp_path_factory.mktemp("data")) as folder:
         yield folder
-    measuring.load_once.cache_clear()
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from rarenode.experiments.measure import measure
 from rarenode.experiments.record import DatasetNodes, Record
 from rarenode.resampling import make_resampler
 from rarenode.training import Settings, TrainedModel, TrainingRows, train
-from tests.experiments.small_grid import TINY, write_files
+from tests.experiments.small_grid import TINY, tiny_alone
 
 MEGABYTE = 2**20
 
@@ -30,12 +30,8 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 @pytest.fixture(scope="module", autouse=True)
 def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The catalogue has one dataset, named tiny; where its files are."""
-    folder = tmp_path_factory.mktemp("data")
-    write_files(folder, TINY)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rarenode.data.catalogue, "catalogue", lambda: {TINY.name: TINY})
+    with tiny_alone(tmp_path_factory.mktemp("data")) as folder:
         yield folder
-    measuring.load_once.cache_clear()
 
 
 def cell(**changes: Any) -> Cell:

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-import rarenode.data.catalogue
 from rarenode import Summary, load_dataset
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.experiments.grid import Cell
@@ -21,7 +20,7 @@ from rarenode.hierarchy import Hierarchy
 from rarenode.report import Report, group_by_seed, report_on_records, write_report
 from rarenode.report.groups import by_depth, by_rarity
 from rarenode.training import Settings
-from tests.experiments.small_grid import TINY, made_up, write_files
+from tests.experiments.small_grid import TINY, made_up, tiny_alone
 
 NODES = TINY.nodes
 SCORED = (False, *[True] * (NODES - 1))
@@ -32,10 +31,7 @@ TEST = (33, 20, 10, 3, 5, 0)
 @pytest.fixture(scope="module", autouse=True)
 def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The catalogue has one dataset, named tiny; where its files are."""
-    folder = tmp_path_factory.mktemp("data")
-    write_files(folder, TINY)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rarenode.data.catalogue, "catalogue", lambda: {TINY.name: TINY})
+    with tiny_alone(tmp_path_factory.mktemp("data")) as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("RARENODE_DATA", str(folder))
         yield folder
 

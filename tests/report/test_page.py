@@ -330,6 +330,14 @@ class TestParts:
         assert not page.find("div", **{"class": "figure"})
         assert "2 runs over a hierarchy of 8 nodes" in page.text
 
+    def test_runs_on_other_rows_are_told_apart_from_runs_on_the_same(self) -> None:
+        rows = [Counts(1, 1, 3)] * len(DAG)
+        same, other = nodes_with(DAG, rows), nodes_with(DAG, [*rows[1:], Counts(1, 1, 4)])
+        _, page = page_of(run_of(same, "first"), run_of(same, "second"), run_of(other, "third"))
+        assert "Other rows were looked at in third than in first" in page.text
+        _, page = page_of(run_of(same, "first"), run_of(same, "second"))
+        assert "Other rows were looked at" not in page.text
+
     def test_what_was_gained_and_lost(self) -> None:
         first, second, third = (
             run_of(nodes_with(DAG, [Counts(int(node in found), 1, 1) for node in DAG.nodes]), name)

@@ -400,9 +400,10 @@ def test_models_of_folds_are_removed_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_a_run_of_the_users_is_left_alone(tmp_path: Path) -> None:
-    any_model().save(tmp_path / "fold-1")
+    model = any_model()
+    model.save(tmp_path / "fold-1")
     remove_folds(tmp_path)
-    TrainedModel.load(tmp_path / "fold-1")
+    assert TrainedModel.load(tmp_path / "fold-1").fingerprints["rows"] == model.fingerprints["rows"]
 
 
 def test_a_schedule_over_epochs_and_early_stopping_do_not_go_together() -> None:

@@ -18,6 +18,11 @@ def print_table(table: Table) -> None:
     Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES, highlight=False, markup=False).print(table)
 
 
+def print_progress(line: str) -> None:
+    """Say what is being done."""
+    print(printable(line), file=sys.stderr, flush=True)
+
+
 def print_error(error: Exception) -> None:
     """Print an error as one line. What it quotes is untrusted, so nothing in it may steer the terminal."""
     print(f"rarenode: {printable(error)}", file=sys.stderr)

@@ -55,6 +55,7 @@ def evaluate(
     F1, precision and recall are means over nodes, 0 where they are undefined; Bin. AP and AP are over all cells. A node
     is found if it is decided in at least one row that carries it. The small bars say how many of the nodes that a row
     carries have which recall: the first those with none, then one bar for each tenth. `rarenode report` shows it all.
+    Rows that the model was trained on are decided better than others will be; where that is known, it is said.
 
     \b
     Examples:
@@ -72,16 +73,17 @@ def evaluate(
     probs = asking(model, rows).predict_proba(rows.X)
     decided, how = decide(model, probs, decision)
     figures = figures_by_nodes(rows.Y, probs, decided, model.hierarchy, model.training_positives, model.scored)
+    trained_on = were_trained_on(model, data, split, rows)
     if as_json:
         by_rarity, by_depth = (
             {group: asdict(summary) for group, summary in part.items()}
             for part in (figures.by_rarity, figures.by_depth)
         )
         groups = {"by_training_rows": by_rarity, "by_depth": by_depth}
-        what = {"rows": len(rows.Y), "data": data, "decision": how}
+        what = {"rows": len(rows.Y), "data": data, "decision": how, "trained_on": trained_on}
         print(json.dumps(asdict(figures.all) | what | groups, indent=2))
     else:
         print(f"{run} on {data}, {len(rows.Y)} rows, nodes decided by {how}; percent")
-        if were_trained_on(model, data, split, rows):
+        if trained_on:
             print(TAUGHT)
         print_table(figures_table(figures, sys.stdout.encoding or "ascii"))

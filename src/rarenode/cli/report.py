@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rarenode.cli.console import print_progress
 from rarenode.cli.data import Root
 from rarenode.cli.evaluate import DecisionHere, SplitOption
 
@@ -62,7 +63,8 @@ def report(
     from rarenode.report import Report, folder_of, require_page_name, write_report  # noqa: PLC0415
 
     require_page_name(out)
-    found = collect_runs(runs, name, data, split, decision, root)
+    tell = (lambda _: None) if quiet else print_progress
+    found = collect_runs(runs, name, data, split, decision, root, tell)
     page, *beside = write_report(Report(found), out)
     if not quiet:
         print(f"{page}, and {len(beside)} files in {folder_of(page)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,8 +33,11 @@ def collect_runs(
     split: SplitName | None,
     decision: str | None,
     root: Path | None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> tuple[RunReport, ...]:
     """One report for each folder and for each training that records are of, in the order of the first of each.
+
+    ``tell`` hears which run is looked at.
 
     Raises:
         ArgumentError: there are not as many names as runs, or records are to be looked at on other rows.
@@ -53,14 +56,21 @@ def collect_runs(
     if names is not None and not all(name.strip() for name in names):
         raise ArgumentError("a name must not be empty")
     if names is not None and len(names) != len(groups):
-        raise ArgumentError(f"there are {len(groups)} runs, and {len(names)} names; give one for each, or none")
+        runs_and_names = f"{len(groups)} run{'s' * (len(groups) > 1)}, and {len(names)} name{'s' * (len(names) > 1)}"
+        raise ArgumentError(f"these are {runs_and_names}; give one for each, or none")
+    called = [str(folder) for folder in folders] if names is None else names
+    twice = next((name for name in called if list(called).count(name) > 1), None)
+    if twice is not None:
+        raise ArgumentError(f"two runs are named {twice!r}; give each a --name of its own")
     named: Sequence[str | None] = names or [None] * len(groups)
-    return tuple(
-        _report_on_folder(group[0], name or str(group[0]), data, split, decision, root)
-        if group[0].is_dir()
-        else report_on_records(group, name=name, root=root)
-        for group, name in zip(groups, named, strict=True)
-    )
+    found = []
+    for number, (group, name) in enumerate(zip(groups, named, strict=True), start=1):
+        tell(f"[{number}/{len(groups)}] {group[0]}")
+        if group[0].is_dir():
+            found.append(_report_on_folder(group[0], name or str(group[0]), data, split, decision, root))
+        else:
+            found.append(report_on_records(group, name=name, root=root))
+    return tuple(found)
 
 
 def report_on_training(out: Path, model: TrainedModel, unseen: Unseen | None, source: TrainingData) -> str:

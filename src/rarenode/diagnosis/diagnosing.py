@@ -14,12 +14,12 @@ from rarenode.diagnosis.confusion import find_confusion
 from rarenode.diagnosis.mean_uncertainty import mean_uncertainty
 from rarenode.diagnosis.node_diagnosis import NodeDiagnosis
 from rarenode.diagnosis.ranks import rank_rows
-from rarenode.diagnosis.reasons import STATES, reasons_that_apply
+from rarenode.diagnosis.reasons import reasons_that_apply, states_of
 from rarenode.diagnosis.voices import find_voices
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
 from rarenode.hierarchy.labels import as_label_matrix
-from rarenode.metrics import NodeScores, node_scores
+from rarenode.metrics import node_scores
 from rarenode.metrics.node_scores import as_array
 
 Bools = NDArray[np.bool_]
@@ -74,7 +74,7 @@ def diagnose(
     unsure = None if uncertainty is None else _as_uncertainty(uncertainty, labels.shape)
 
     scores = node_scores(labels, decided)
-    state = _states(scores, counts)
+    state = states_of(scores, counts)
     missed = state == "missed"
     cells = carried_cells(labels, missed)
     at_least = thresholds.values[cells.nodes]
@@ -117,13 +117,6 @@ def diagnose(
         voice_rows=heard.carried_rows,
         voice_all_rows=heard.all_rows,
     )
-
-
-def _states(scores: NodeScores, scored: Bools) -> NDArray[np.str_]:
-    holds = {"not_scored": ~scored, "no_rows": scores.support == 0, "found": scores.true_positives > 0}
-    codes = np.select(list(holds.values()), [STATES.index(state) for state in holds], STATES.index("missed"))
-    states: NDArray[np.str_] = np.array(STATES)[codes]
-    return states
 
 
 # --- what may be given ---------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from rarenode.decision.thresholds import Thresholds
 from rarenode.diagnosis.node_diagnosis import NodeDiagnosis
-from rarenode.diagnosis.reasons import Reason
+from rarenode.diagnosis.reasons import Reason, states_of
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import NodeScores
 
@@ -21,8 +21,7 @@ def diagnose_counts(
 ) -> NodeDiagnosis:
     """How each node fares. Of the reasons only ``no_training_rows`` can be known; other missed nodes have none."""
     nodes = len(hierarchy)
-    state = np.where(scores.true_positives > 0, "found", np.where(scores.support > 0, "missed", "no_rows"))
-    state = np.where(scored, state, "not_scored")
+    state = states_of(scores, scored)
     untaught = (state == "missed") & (training_rows == 0)
     reasons: tuple[tuple[Reason, ...], ...] = tuple(
         ("no_training_rows",) if applies else () for applies in untaught.tolist()

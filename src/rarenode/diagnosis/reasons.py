@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode.diagnosis.lists import Ints
+from rarenode.metrics import NodeScores
 
 State = Literal["found", "missed", "no_rows", "not_scored"]
 STATES: tuple[State, ...] = ("found", "missed", "no_rows", "not_scored")
@@ -71,6 +72,14 @@ UNLIKELY = 0.01
 """Ranks that a random order reaches at most this often are taken as learnt. Each missed node is a try: of a thousand
 that the model knows nothing of, at most about ten are named by luck. With the usual 0.05 it would be fifty, as many as
 are truly hidden; much below 0.01 a single row among a few hundred could not count even if it came first."""
+
+
+def states_of(scores: NodeScores, scored: NDArray[np.bool_]) -> NDArray[np.str_]:
+    """The state of each node."""
+    holds = {"not_scored": ~scored, "no_rows": scores.support == 0, "found": scores.true_positives > 0}
+    codes = np.select(list(holds.values()), [STATES.index(state) for state in holds], STATES.index("missed"))
+    states: NDArray[np.str_] = np.array(STATES)[codes]
+    return states
 
 
 def reasons_that_apply(

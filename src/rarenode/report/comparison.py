@@ -32,6 +32,11 @@ def compare_runs(before: RunReport, after: RunReport) -> Changes:
     return Changes(before, after, np.flatnonzero(now & ~then), np.flatnonzero(then & ~now), np.flatnonzero(then & now))
 
 
+def of_the_same_rows(before: RunReport, after: RunReport) -> bool:
+    """Whether each node is carried by as many rows in both, as it is if the rows are the same."""
+    return bool((before.nodes.scores.support == after.nodes.scores.support).all())
+
+
 def most_changed(before: RunReport, after: RunReport, most: int) -> Columns:
     """Up to ``most`` nodes: those whose F1 changed most, with their ancestors as far as there is room for them.
 

@@ -12,7 +12,7 @@ from html import escape
 
 from rarenode.printable import printable
 from rarenode.report.charts import Plot, Section
-from rarenode.report.comparison import compare_runs
+from rarenode.report.comparison import compare_runs, of_the_same_rows
 from rarenode.report.run_report import Report, RunReport
 from rarenode.report.unsure_rows import Doubt
 from rarenode.training.card import Card, Code, Heading, Paragraph, Table
@@ -102,7 +102,14 @@ def comparison(report: Report, plots: Sequence[Plot]) -> str:
     for run in report.runs[1:]:
         changes = compare_runs(report.runs[0], run)
         rows.append([text(run.name), *(f"{len(part):,}" for part in (changes.gained, changes.lost, changes.kept))])
-    told = f"<p>Against {text(report.runs[0].name)}, the first run:</p>"
+    first = report.runs[0]
+    told = f"<p>Against {text(first.name)}, the first run:</p>"
+    others = [text(run.name) for run in report.runs[1:] if not of_the_same_rows(first, run)]
+    if others:
+        told = (
+            f'<p class="notice">Other rows were looked at in {", ".join(others)} than in {text(first.name)}, so that '
+            f"differences may come from the rows as well as from the models.</p>{told}"
+        )
     table = _table(["run", "nodes gained", "nodes lost", "found in both"], rows, classes="plain numbers")
     return told + table + "".join(_figure(plot) for plot in plots if plot.section == "comparison")
 
