@@ -26,11 +26,11 @@ demo: setup ## train in four ways on synthetic data; ends in a table and a repor
 test: setup ## run the tests; RARENODE_DATA=folder adds those on the real datasets
 	$(BIN)/python -m pytest -n 2
 
-lint: setup ## ruff, mypy --strict, import-linter, and whether the module graph and docs/results are true
+lint: setup ## ruff, mypy --strict, import-linter, and whether the package graph and docs/results are true
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python tools/draw_module_graph.py --check
+	$(BIN)/python tools/draw_package_graph.py --check
 	$(BIN)/python tools/write_results.py --check
 
 bench: setup ## time and memory against the dense formula; also to build/bench.json
@@ -39,8 +39,8 @@ bench: setup ## time and memory against the dense formula; also to build/bench.j
 stress: setup ## kill and resume a training 200 times; it must end in the same bits
 	$(BIN)/python tools/stress.py
 
-graph: setup ## draw the module graph into docs/architecture.md
-	$(BIN)/python tools/draw_module_graph.py
+graph: setup ## draw the package graph into docs/architecture.md
+	$(BIN)/python tools/draw_package_graph.py
 
 results: setup ## write docs/results from the records in results/
 	$(BIN)/python tools/write_results.py

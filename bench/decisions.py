@@ -12,7 +12,7 @@ from rich.progress import track
 from rich.table import Table
 
 from bench.measuring import in_own_process, measure
-from rarenode.decision import make_strategy
+from rarenode.thresholds import make_strategy
 
 ROWS, NODES = 100_000, 4_000
 STRATEGIES = ("global", "expected_f1", "prior", "tuned", "precision_floor:0.2")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from tools.write_results import find_stale, make_pages, write
 
-from rarenode.experiments.decided import write_decided
-from rarenode.experiments.grid import cell
-from rarenode.experiments.record import record_path, write_record
-from rarenode.experiments.spec import load_spec
-from tests.experiments.small_grid import decided, decided_record, made_up
+from rarenode.paper.decided import write_decided
+from rarenode.paper.grid import cell
+from rarenode.paper.record import record_path, write_record
+from rarenode.paper.spec import load_spec
+from tests.paper.small_grid import decided, decided_record, made_up
 
 
 def keep(folder: Path, method: str, seed: int = 0) -> Path:

@@ -9,15 +9,15 @@ import sys
 from pathlib import Path
 
 from rarenode.errors import ArgumentError
-from rarenode.experiments.comparison import Comparison, Tally, compare, gather
-from rarenode.experiments.decision_comparison import gather_decided
-from rarenode.experiments.decision_page import decisions_page
-from rarenode.experiments.figures.chart import FigureData
-from rarenode.experiments.figures.charts import figure_of
-from rarenode.experiments.figures.drawing import draw
-from rarenode.experiments.grid import cell
-from rarenode.experiments.spec import Spec, load_spec, spec_names
-from rarenode.experiments.table import as_markdown
+from rarenode.paper.comparison import Comparison, Tally, compare, gather
+from rarenode.paper.decision_comparison import gather_decided
+from rarenode.paper.decision_page import decisions_page
+from rarenode.paper.figures.chart import FigureData
+from rarenode.paper.figures.charts import figure_of
+from rarenode.paper.figures.drawing import draw
+from rarenode.paper.grid import cell
+from rarenode.paper.spec import Spec, load_spec, spec_names
+from rarenode.paper.table import as_markdown
 
 PROJECT = Path(__file__).parent.parent
 RECORDS, PAGES = PROJECT / "results", PROJECT / "docs" / "results"

@@ -13,6 +13,7 @@
     │   ├── FileFormatError                 a malformed file; names file, line and what was expected
     │   └── UnknownDatasetError             a name that is not in the catalogue
     ├── TrainingError (RuntimeError)        a training cannot begin or go on
+    │   ├── FolderInUseError                another process is using the folder
     │   ├── Interrupted                     Ctrl-C; says how to go on
     │   └── ResumeError                     a checkpoint is of another training; says what differs
     ├── MissingFileError (FileNotFoundError)  a file is not where it was looked for
@@ -79,6 +80,10 @@ class UnknownDatasetError(DataError):
 
 class TrainingError(RarenodeError, RuntimeError):
     """A training cannot begin or go on."""
+
+
+class FolderInUseError(TrainingError):
+    """Another process is using a folder."""
 
 
 class Interrupted(TrainingError):  # noqa: N818 (nothing went wrong)

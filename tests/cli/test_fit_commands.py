@@ -18,6 +18,7 @@ import rarenode
 import rarenode.cli.demo
 import rarenode.data.catalogue
 import rarenode.training
+from rarenode._io.files import sole_use
 from rarenode.cli import app, run_folder
 from rarenode.cli.predicting import TAUGHT
 from rarenode.cli.run_folder import choose_settings, write_settings
@@ -27,7 +28,6 @@ from rarenode.data.catalogue import CatalogueEntry
 from rarenode.data.dataset import load_dataset
 from rarenode.data.preparation import known_means
 from rarenode.data.split import HierarchicalSplit, folds
-from rarenode.decision import ExpectedF
 from rarenode.errors import (
     ArgumentError,
     DataError,
@@ -39,8 +39,8 @@ from rarenode.errors import (
     UnknownDatasetError,
 )
 from rarenode.metrics.figures import figures_by_nodes
+from rarenode.thresholds import ExpectedF
 from rarenode.training import Outlook, Settings, Silent, TrainedModel, fit_and_ask
-from rarenode.training.checkpoint import sole_use
 from rarenode.training.fit import Fitted
 from rarenode.training.presets import preset
 from tests.cli.commands import CLASSES, fail, run, succeed, write_arff

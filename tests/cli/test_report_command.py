@@ -17,11 +17,11 @@ from rarenode.cli.predicting import TAUGHT
 from rarenode.data.catalogue import CatalogueEntry
 from rarenode.data.dataset import load_dataset
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
-from rarenode.experiments.grid import Cell
-from rarenode.experiments.record import DatasetNodes, PredictedNodes, record_path, write_record
+from rarenode.paper.grid import Cell
+from rarenode.paper.record import DatasetNodes, PredictedNodes, record_path, write_record
 from rarenode.training import Settings, TrainedModel
 from tests.cli.commands import CLASSES, fail, run, succeed, write_arff
-from tests.experiments.small_grid import made_up
+from tests.paper.small_grid import made_up
 
 FIT = ("--engine", "torch", "--quiet", "--no-report", "--preset", "paper", "--epochs", "2")
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from rarenode.cli import app
 from rarenode.data.catalogue import find_entry
 from rarenode.errors import ArgumentError, FileFormatError, MissingFileError, RarenodeError
-from tests.experiments.small_grid import STANDING_FOR, write_files
+from tests.paper.small_grid import STANDING_FOR, write_files
 
 HEARING = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
 """A shell may have started these tests deaf to Ctrl-C, and that is inherited."""

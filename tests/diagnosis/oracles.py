@@ -12,11 +12,11 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from rarenode import Hierarchy
-from rarenode.decision import Rule, Thresholds
+from rarenode.thresholds import Rule, Thresholds
 from tests import oracles
-from tests.decision.oracles import ANY_PROBABILITY, EIGHTHS, add_ancestors, drop_orphans
 from tests.oracles import NamesAndEdges
 from tests.strategies import closed_labels, hierarchies, label_matrices
+from tests.thresholds.oracles import ANY_PROBABILITY, EIGHTHS, add_ancestors, drop_orphans
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.floating[Any]]

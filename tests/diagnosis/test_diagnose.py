@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rarenode import Hierarchy, RarenodeError
-from rarenode.decision import Thresholds
 from rarenode.diagnosis import NodeDiagnosis, diagnose
 from rarenode.diagnosis.lists import Lists
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.metrics import node_scores
+from rarenode.thresholds import Thresholds
 from tests.diagnosis import oracles
 from tests.diagnosis.oracles import Case
 
@@ -54,7 +54,7 @@ def compare(case: Case, cells: int, matches: int) -> None:
         if given_array is not None:
             given_array.flags.writeable = False
     with (
-        patch("rarenode.decision.cells.CELLS_AT_ONCE", cells),
+        patch("rarenode.thresholds.cells.CELLS_AT_ONCE", cells),
         patch("rarenode.diagnosis.lists.MATCHES_AT_ONCE", matches),
     ):
         result = diagnosis_of(case)

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rarenode import Hierarchy
-from rarenode.decision import Thresholds
 from rarenode.diagnosis import REASONS, NodeDiagnosis, Reason, diagnose
 from rarenode.diagnosis.explanation import Evidence, explain, ordinal, short_name
 from rarenode.errors import ArgumentError
+from rarenode.thresholds import Thresholds
 from tests.diagnosis import oracles
 from tests.diagnosis.oracles import Case
 from tests.diagnosis.test_diagnose import diagnosis_of

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rarenode import Hierarchy
-from rarenode.decision import Thresholds
 from rarenode.diagnosis import REASONS, STATES, NodeDiagnosis, Reason, State, diagnose
 from rarenode.diagnosis.ranks import chance_of_hits
 from rarenode.diagnosis.reasons import reasons_that_apply
+from rarenode.thresholds import Thresholds
 from tests.diagnosis import oracles
 
 PETS = Hierarchy.from_edges([("pet", "cat"), ("pet", "dog")])

@@ -10,12 +10,12 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from rarenode import Hierarchy
-from rarenode.decision import Thresholds
 from rarenode.diagnosis import NodeDiagnosis
 from rarenode.diagnosis.from_counts import diagnose_counts
 from rarenode.metrics import NodeScores, Summary
 from rarenode.models import grow_forest, initial_parameters
 from rarenode.report import RunReport
+from rarenode.thresholds import Thresholds
 from rarenode.training import Settings, TrainedModel
 from rarenode.training.history import EpochRecord
 

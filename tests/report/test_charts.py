@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from rarenode import Hierarchy
-from rarenode.decision.calibration_error import Reliability
 from rarenode.metrics import RARITY_BANDS
 from rarenode.report import Report, RunReport, charts, report_on_model
 from rarenode.report.charts import Plot, make_plots, plot_names
 from rarenode.report.groups import by_depth, by_rarity
 from rarenode.report.run_report import BandCurve
+from rarenode.thresholds.calibration_error import Reliability
 from tests.report.runs import DAG, HISTORY, SUMMARY, Counts, model_over, nodes_with, rows_over, run_of
 
 BY_GROUP = ("recall_by_depth", "f1_by_depth", "recall_by_rarity", "f1_by_rarity")

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 from rarenode import Hierarchy
-from rarenode.decision import Thresholds
+from rarenode._io.text import printable
 from rarenode.errors import ArgumentError
-from rarenode.printable import printable
 from rarenode.report import Report, RunReport, files, folder_of, report_on_model, require_page_name, write_report
 from rarenode.report.charts import make_plots
 from rarenode.report.page import page_data, render
 from rarenode.report.run_report import BandCurve
 from rarenode.report.tables import TABLES
+from rarenode.thresholds import Thresholds
 from rarenode.training.card import Code, Heading, Paragraph, plain, to_markdown
 from tests.report.reading import Page, parse_json
 from tests.report.runs import DAG, HISTORY, Counts, model_over, nodes_with, rows_over, run_of

@@ -12,12 +12,12 @@ import pytest
 from numpy.typing import NDArray
 
 from rarenode import Preparation, summary
-from rarenode.decision import Thresholds
-from rarenode.decision.calibration_error import BINS
 from rarenode.diagnosis import NodeDiagnosis
 from rarenode.errors import ArgumentError
 from rarenode.metrics.bootstrap import deviations_over_rows
 from rarenode.report import RunReport, report_on_model, report_on_probabilities
+from rarenode.thresholds import Thresholds
+from rarenode.thresholds.calibration_error import BINS
 from rarenode.training import TrainedModel
 from tests import oracles
 from tests.report.runs import DAG, HISTORY, Rows, model_over, rows_over

@@ -14,13 +14,13 @@ import pytest
 
 from rarenode import Summary, load_dataset
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
-from rarenode.experiments.grid import Cell
-from rarenode.experiments.record import DatasetNodes, PredictedNodes, record_path, write_record
 from rarenode.hierarchy import Hierarchy
+from rarenode.paper.grid import Cell
+from rarenode.paper.record import DatasetNodes, PredictedNodes, record_path, write_record
 from rarenode.report import Report, group_by_seed, report_on_records, write_report
 from rarenode.report.groups import by_depth, by_rarity
 from rarenode.training import Settings
-from tests.experiments.small_grid import TINY, made_up, tiny_alone
+from tests.paper.small_grid import TINY, made_up, tiny_alone
 
 NODES = TINY.nodes
 SCORED = (False, *[True] * (NODES - 1))

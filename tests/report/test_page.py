@@ -15,15 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rarenode import Hierarchy
-from rarenode.decision import Thresholds
+from rarenode._io.text import printable
 from rarenode.diagnosis import REASONS, STATES, diagnose
 from rarenode.metrics.bootstrap import Deviations
-from rarenode.printable import printable
 from rarenode.report import Report, RunReport, report_on_model
 from rarenode.report.charts import make_plots
 from rarenode.report.html import LONGEST, text
 from rarenode.report.page import MARKER, as_json, page_data, render
 from rarenode.report.unsure_rows import Doubt, UnsureRow
+from rarenode.thresholds import Thresholds
 from rarenode.training.card import Code, Heading, Paragraph, table
 from tests.report.reading import Page, parse_json
 from tests.report.runs import DAG, SUMMARY, Counts, model_over, nodes_over, nodes_with, rows_over, run_of

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rarenode.report.unsure_rows import MOST_DOUBTS, MOST_ROWS, Doubt, UnsureRow, find_unsure_rows
 from tests import oracles
-from tests.decision.oracles import ANY_PROBABILITY, EIGHTHS
+from tests.thresholds.oracles import ANY_PROBABILITY, EIGHTHS
 
 Bools = NDArray[np.bool_]
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rarenode import Summary
 from rarenode.data.preparation import Preparation
-from rarenode.decision import Thresholds
+from rarenode.thresholds import Thresholds
 from rarenode.training import TrainedModel, train
 from rarenode.training.card import Card, Code, Heading, Paragraph, Table, code, plain, table, to_markdown
 from tests.training.problem import rows, settings

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rarenode.decision import make_strategy
 from rarenode.errors import ArgumentError
+from rarenode.thresholds import make_strategy
 from rarenode.training import Settings, TrainedModel, fit, train
 from rarenode.training.unseen import cross_fit, hold_out
 from tests import oracles

@@ -203,7 +203,7 @@ def test_a_checkpoint_is_not_overwritten_unasked(tmp_path: Path) -> None:
 
 def test_two_trainings_cannot_share_a_folder(tmp_path: Path) -> None:
     def second() -> None:
-        with pytest.raises(TrainingError, match="another process is training into"):
+        with pytest.raises(TrainingError, match="another process is using"):
             train(rows(), settings(), folder=tmp_path)
 
     train(rows(), settings(), folder=tmp_path, watch=Recorder(2, second))

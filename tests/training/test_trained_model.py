@@ -17,13 +17,13 @@ from safetensors.numpy import load_file, save_file
 
 from rarenode import constrain, uncertainty
 from rarenode.data.preparation import Preparation
-from rarenode.decision import ExpectedF, Fixed, Thresholds
 from rarenode.diagnosis import diagnose
 from rarenode.engines import Adam, Objective, make_engine
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models import grow_forest, initial_parameters
 from rarenode.objective.uncertainties import UNCERTAINTIES
+from rarenode.thresholds import ExpectedF, Fixed, Thresholds
 from rarenode.training import TrainedModel, inference, train
 from rarenode.training.card import to_markdown
 from tests import oracles

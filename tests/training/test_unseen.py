@@ -20,10 +20,10 @@ from hypothesis.extra import numpy as hnp
 
 from rarenode.data.dataset import Split
 from rarenode.data.split import HierarchicalSplit, folds
-from rarenode.decision import ExpectedF, PriorMatched, Strategy, TunedPerNode, make_strategy
 from rarenode.errors import ArgumentError, FileFormatError, Interrupted, ResumeError
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import Summary
+from rarenode.thresholds import ExpectedF, PriorMatched, Strategy, TunedPerNode, make_strategy
 from rarenode.training import EpochRecord, Settings, TrainedModel, TrainingRows, train, unseen
 from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.unseen import Unseen, best_epoch, cross_fit, hold_out, hold_out_rows, remove_folds

@@ -7,7 +7,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from rarenode.printable import printable
+from rarenode._io.text import printable
 
 WIDTH_OF_FILES = 120
 """A file or a pipe has no width of its own, and rich's 80 columns would cut tables."""

@@ -28,9 +28,9 @@ def figure(
       rarenode figure my_method.toml --results my_results --out drawings
     """
     # matplotlib and torch take seconds to load, and most commands need neither
-    from rarenode.experiments.figures.charts import figure_of  # noqa: PLC0415
-    from rarenode.experiments.figures.drawing import draw  # noqa: PLC0415
-    from rarenode.experiments.spec import load_spec  # noqa: PLC0415
+    from rarenode.paper.figures.charts import figure_of  # noqa: PLC0415
+    from rarenode.paper.figures.drawing import draw  # noqa: PLC0415
+    from rarenode.paper.spec import load_spec  # noqa: PLC0415
 
     numbers = figure_of(load_spec(spec), results, names(datasets))
     for path in draw(numbers, out, Path(spec).stem):

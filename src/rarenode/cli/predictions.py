@@ -12,8 +12,8 @@ import numpy as np
 import polars
 from numpy.typing import NDArray
 
+from rarenode._io.files import replacing
 from rarenode.errors import ArgumentError
-from rarenode.training.atomic import replacing
 
 SUFFIXES = (".parquet", ".csv")
 

@@ -51,10 +51,10 @@ def reproduce(
       rarenode reproduce my_method.toml --results my_results
     """
     # torch takes a second to load, and most commands need none
-    from rarenode.experiments.grid import tasks  # noqa: PLC0415
-    from rarenode.experiments.progress import choose_grid_watch  # noqa: PLC0415
-    from rarenode.experiments.runner import reproduce as train_missing  # noqa: PLC0415
-    from rarenode.experiments.spec import load_spec  # noqa: PLC0415
+    from rarenode.paper.grid import tasks  # noqa: PLC0415
+    from rarenode.paper.progress import choose_grid_watch  # noqa: PLC0415
+    from rarenode.paper.runner import reproduce as train_missing  # noqa: PLC0415
+    from rarenode.paper.spec import load_spec  # noqa: PLC0415
 
     wanted = tasks(load_spec(spec), names(datasets), names(methods), seeds)
     train_missing(wanted, results, jobs, root, choose_grid_watch(quiet))

@@ -14,13 +14,12 @@ from typing import Any, Self
 
 from pydantic import model_validator
 
+from rarenode._io.files import replacing, sole_use
 from rarenode.data.catalogue import catalogue
 from rarenode.data.split import HierarchicalSplit
 from rarenode.errors import ArgumentError, ResumeError, TrainingError
 from rarenode.training import Settings, TrainedModel, TrainingRows, remove_checkpoint
-from rarenode.training.atomic import replacing
 from rarenode.training.checkpoint import FILE as CHECKPOINT
-from rarenode.training.checkpoint import sole_use
 from rarenode.training.model_folder import RECORD
 from rarenode.training.presets import preset
 from rarenode.training.unseen import fold_folders, remove_folds

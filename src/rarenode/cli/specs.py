@@ -21,9 +21,9 @@ def specs(results: Results = Path("results")) -> None:
       rarenode specs --results my_results
     """
     # torch takes a second to load, and most commands need none
-    from rarenode.experiments.grid import tasks  # noqa: PLC0415
-    from rarenode.experiments.record import record_path  # noqa: PLC0415
-    from rarenode.experiments.spec import load_spec, spec_names  # noqa: PLC0415
+    from rarenode.paper.grid import tasks  # noqa: PLC0415
+    from rarenode.paper.record import record_path  # noqa: PLC0415
+    from rarenode.paper.spec import load_spec, spec_names  # noqa: PLC0415
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("name", no_wrap=True)

@@ -29,11 +29,11 @@ def table(
       rarenode table my_method.toml --results my_results --json
     """
     # torch takes a second to load, and most commands need none
-    from rarenode.experiments.comparison import compare, gather  # noqa: PLC0415
-    from rarenode.experiments.decision_comparison import compare_decisions, gather_decided  # noqa: PLC0415
-    from rarenode.experiments.decision_table import decisions_as_json, decisions_as_markdown  # noqa: PLC0415
-    from rarenode.experiments.spec import load_spec  # noqa: PLC0415
-    from rarenode.experiments.table import as_json, as_markdown  # noqa: PLC0415
+    from rarenode.paper.comparison import compare, gather  # noqa: PLC0415
+    from rarenode.paper.decision_comparison import compare_decisions, gather_decided  # noqa: PLC0415
+    from rarenode.paper.decision_table import decisions_as_json, decisions_as_markdown  # noqa: PLC0415
+    from rarenode.paper.spec import load_spec  # noqa: PLC0415
+    from rarenode.paper.table import as_json, as_markdown  # noqa: PLC0415
 
     experiment = load_spec(spec)
     chosen = names(datasets)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.decision.cells import row_blocks
 from rarenode.diagnosis.lists import Ints
+from rarenode.thresholds.cells import row_blocks
 
 
 @dataclass(frozen=True, eq=False)

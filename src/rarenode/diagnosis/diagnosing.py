@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rarenode.decision.thresholds import Thresholds, as_probabilities
 from rarenode.diagnosis.blocking import find_blocking
 from rarenode.diagnosis.carried import carried_cells
 from rarenode.diagnosis.confusion import find_confusion
@@ -21,6 +20,7 @@ from rarenode.hierarchy import Hierarchy
 from rarenode.hierarchy.labels import as_label_matrix
 from rarenode.metrics import node_scores
 from rarenode.metrics.node_scores import as_array
+from rarenode.thresholds.thresholds import Thresholds, as_probabilities
 
 Bools = NDArray[np.bool_]
 MOST_ROWS = 2**53

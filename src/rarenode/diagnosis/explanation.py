@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context
 from types import MappingProxyType
 
+from rarenode._io.text import printable
 from rarenode.diagnosis.reasons import Reason
-from rarenode.printable import printable
 
 MOST_CHARACTERS = 80
 DIGITS = 3

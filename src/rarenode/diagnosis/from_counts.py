@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.decision.thresholds import Thresholds
 from rarenode.diagnosis.node_diagnosis import NodeDiagnosis
 from rarenode.diagnosis.reasons import Reason, states_of
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import NodeScores
+from rarenode.thresholds.thresholds import Thresholds
 
 
 def diagnose_counts(

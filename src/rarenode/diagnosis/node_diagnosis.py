@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.decision.coherence import Rule
+from rarenode._io.text import storable
 from rarenode.diagnosis.explanation import Evidence, explain
 from rarenode.diagnosis.reasons import Reason
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import NodeScores
-from rarenode.printable import storable
+from rarenode.thresholds.coherence import Rule
 
 if TYPE_CHECKING:
     import polars

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.decision.cells import lines_at_once
 from rarenode.diagnosis.carried import Carried
 from rarenode.diagnosis.lists import Ints
+from rarenode.thresholds.cells import lines_at_once
 
 Floats = NDArray[np.float64]
 

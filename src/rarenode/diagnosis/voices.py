@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.decision.cells import row_blocks
 from rarenode.diagnosis.carried import Carried
 from rarenode.diagnosis.lists import Ints
 from rarenode.diagnosis.ranks import chance_of_hits
+from rarenode.thresholds.cells import row_blocks
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from rarenode._io.text import explain
 from rarenode.data.preparation import Preparation, as_float32
 from rarenode.diagnosis import NodeDiagnosis
 from rarenode.errors import ArgumentError, Interrupted
@@ -23,7 +24,6 @@ from rarenode.metrics import node_scores
 from rarenode.training import Settings, TrainedModel, TrainingRows, choose_progress, fit
 from rarenode.training.model_folder import parameters_fingerprint
 from rarenode.training.presets import preset
-from rarenode.training.settings import explain
 
 SETTINGS = (
     *("resample", "members", "ensemble", "trees", "weighting", "w0", "focus", "u0", "k", "hidden", "layers", "dropout"),
@@ -42,7 +42,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             F1; it trains once for each of three folds and once more on all rows) or ``paper`` (what produced the
             paper's tables, with `Settings`' defaults). See `rarenode.training.presets`.
         decision: how nodes are decided from probabilities: ``expected_f1``, ``expected_f2``, ``prior``, ``tuned``,
-            ``global``, ``precision_floor:0.2``, ``fixed:0.3``; see `rarenode.decision`. All but the fixed ones are
+            ``global``, ``precision_floor:0.2``, ``fixed:0.3``; see `rarenode.thresholds`. All but the fixed ones are
             found on rows that the model was not trained on.
         rule: how decisions are made coherent: ``add_ancestors`` or ``drop_orphans``.
         holdout: the share of rows to hold out for that, and for early stopping; takes the place of folds.

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from rarenode._io.files import replacing
+from rarenode._io.text import explain
 from rarenode.errors import FileFormatError
 from rarenode.estimator.targets import class_names
 from rarenode.hierarchy import Hierarchy
-from rarenode.training.atomic import replacing
-from rarenode.training.settings import explain
 
 FILE = "estimator.json"
 MOST_BYTES = 1 << 24

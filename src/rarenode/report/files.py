@@ -11,14 +11,14 @@ from pathlib import Path
 
 import polars
 
+from rarenode._io.files import replacing
+from rarenode._io.text import storable
 from rarenode.errors import ArgumentError
-from rarenode.printable import storable
 from rarenode.report.charts import make_plots, plot_names
 from rarenode.report.page import as_json, page_data, render
 from rarenode.report.run_report import Report
 from rarenode.report.svg import standalone
 from rarenode.report.tables import TABLES, Row
-from rarenode.training.atomic import replacing
 from rarenode.training.card import plain, to_markdown
 
 

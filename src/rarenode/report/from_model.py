@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.decision.calibration_error import BINS, Reliability, reliability
-from rarenode.decision.thresholds import Thresholds
 from rarenode.diagnosis import NodeDiagnosis, diagnose
 from rarenode.metrics import summary
 from rarenode.metrics.average_precision import average_precision
@@ -18,6 +16,8 @@ from rarenode.metrics.precision_recall import precision_at_recalls
 from rarenode.report.groups import rarity_bands
 from rarenode.report.run_report import BandCurve, RunReport
 from rarenode.report.unsure_rows import find_unsure_rows
+from rarenode.thresholds.calibration_error import BINS, Reliability, reliability
+from rarenode.thresholds.thresholds import Thresholds
 from rarenode.training import TrainedModel
 
 DRAWS = 200

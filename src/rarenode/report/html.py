@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from rarenode.printable import printable
+from rarenode._io.text import printable
 from rarenode.report.charts import Plot, Section
 from rarenode.report.comparison import compare_runs, of_the_same_rows
 from rarenode.report.run_report import Report, RunReport

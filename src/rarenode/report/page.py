@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.text import printable
 from rarenode.diagnosis import NAMES, REASONS, STATES, NodeDiagnosis
 from rarenode.hierarchy import Hierarchy
-from rarenode.printable import printable
 from rarenode.report import html
 from rarenode.report.charts import Plot
 from rarenode.report.layout import drawn_parents

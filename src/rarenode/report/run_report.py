@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rarenode.decision.calibration_error import Reliability
+from rarenode._io.text import printable
 from rarenode.diagnosis import NodeDiagnosis
 from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import Summary
 from rarenode.metrics.bootstrap import Deviations
-from rarenode.printable import printable
 from rarenode.report.unsure_rows import UnsureRow
+from rarenode.thresholds.calibration_error import Reliability
 from rarenode.training.card import Card
 from rarenode.training.history import EpochRecord
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rarenode.printable import printable
+from rarenode._io.text import printable
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -22,14 +21,15 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from rarenode.errors import FileFormatError, ResumeError, TrainingError
-from rarenode.training.arrays import Arrays, layout_of, read_arrays, read_note, write_arrays
-from rarenode.training.atomic import replacing
+from rarenode._io.arrays import Arrays, layout_of, read_arrays, read_note, write_arrays
+from rarenode._io.files import replacing
+from rarenode._io.text import explain
+from rarenode.errors import FileFormatError, ResumeError
 from rarenode.training.history import EpochRecord
-from rarenode.training.settings import Settings, explain
+from rarenode.training.settings import Settings
 
 if sys.platform != "win32":
-    import fcntl
+    pass
 
 FILE = "checkpoint.safetensors"
 
@@ -173,32 +173,3 @@ def remove_checkpoint(folder: Path | str) -> None:
     """Remove the checkpoint of a training whose model is saved."""
     Path(folder, FILE).unlink(missing_ok=True)
 
-
-@contextmanager
-def sole_use(folder: Path | None) -> Iterator[None]:
-    """Make the folder if need be, and keep other trainings out of it; the lock dies with the process.
-
-    Raises:
-        TrainingError: the folder cannot be made, or another process trains into it.
-    """
-    if folder is None:
-        yield
-        return
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TrainingError(f"checkpoints cannot be kept in {folder}: {error}") from None
-    if sys.platform == "win32":
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise TrainingError(f"another process is training into {folder}") from None
-        except OSError:  # some network file systems cannot lock a folder; one process is fine without
-            pass
-        yield
-    finally:
-        os.close(descriptor)

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from rarenode.data.dataset import Split
-from rarenode.decision.by_name import make_strategy
 from rarenode.errors import ArgumentError
+from rarenode.thresholds.by_name import make_strategy
 from rarenode.training.loop import train
 from rarenode.training.progress import Watch
 from rarenode.training.rows import TrainingRows

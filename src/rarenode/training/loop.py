@@ -8,12 +8,15 @@ is the one that never stopped, bit for bit.
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.arrays import Arrays
+from rarenode._io.files import sole_use
 from rarenode.data.dataset import Split
 from rarenode.engines import Adam, Engine, Objective, make_engine
 from rarenode.errors import ArgumentError, Interrupted, TrainingError
@@ -22,8 +25,7 @@ from rarenode.models import Forest, grow_forest, initial_parameters
 from rarenode.objective import NodeWeights, WeightSchedule, node_weights
 from rarenode.objective.loss import Reduction
 from rarenode.resampling import make_resampler
-from rarenode.training.arrays import Arrays
-from rarenode.training.checkpoint import Checkpoints, Position, TrainingKey, sole_use
+from rarenode.training.checkpoint import Checkpoints, Position, TrainingKey
 from rarenode.training.history import EpochRecord
 from rarenode.training.inference import mean_probs
 from rarenode.training.interruption import hold_interrupts
@@ -72,7 +74,7 @@ def train(
     _check_valid(rows, settings, valid)
     folder = None if folder is None else Path(folder)
     run = _Run(rows, settings, valid, folder, Silent() if watch is None else watch, title)
-    with sole_use(folder), hold_interrupts() as release_interrupt:
+    with nullcontext() if folder is None else sole_use(folder), hold_interrupts() as release_interrupt:
         run.begin(resume)
         try:
             while not run.is_over:

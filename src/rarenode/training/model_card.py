@@ -9,8 +9,8 @@ import shlex
 
 import numpy as np
 
+from rarenode._io.text import printable
 from rarenode.metrics import rarity_masks
-from rarenode.printable import printable
 from rarenode.training.card import Card, Code, Heading, Paragraph, code, plain, table, to_markdown
 from rarenode.training.model_folder import ModelFile
 

@@ -16,18 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from rarenode._io.arrays import read_arrays, write_arrays
+from rarenode._io.files import replacing
+from rarenode._io.text import explain
 from rarenode.data.preparation import Preparation
-from rarenode.decision.coherence import Rule
-from rarenode.decision.thresholds import MOST_CHARACTERS, Thresholds
 from rarenode.errors import ArgumentError, FileFormatError, HierarchyError, MissingFileError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models import Forest, MlpEnsemble
 from rarenode.models.forest import ForestSizes
 from rarenode.models.mlp import Parameters
-from rarenode.training.arrays import read_arrays, write_arrays
-from rarenode.training.atomic import replacing
+from rarenode.thresholds.coherence import Rule
+from rarenode.thresholds.thresholds import MOST_CHARACTERS, Thresholds
 from rarenode.training.history import EpochRecord
-from rarenode.training.settings import Settings, explain
+from rarenode.training.settings import Settings
 
 FILES = PARAMETERS, RECORD, CARD = "model.safetensors", "model.json", "README.md"
 VERSION = 2

@@ -7,7 +7,6 @@ and the same sentence about what is wrong. Defaults are the paper's, where the p
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import hashlib
 import json
 import tomllib
@@ -18,10 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from rarenode._io.text import explain
 from rarenode.data.catalogue import Hyperparameters
-from rarenode.decision.by_name import make_strategy
-from rarenode.decision.coherence import Rule
-from rarenode.decision.fixed import Fixed
 from rarenode.engines import EngineName
 from rarenode.errors import ArgumentError, FileFormatError, MissingFileError
 from rarenode.models import MlpEnsemble
@@ -30,6 +27,9 @@ from rarenode.objective.schedule import By, Shape, Towards
 from rarenode.objective.uncertainties import UNCERTAINTIES
 from rarenode.objective.weights import Classes, Side
 from rarenode.resampling import ResamplingName
+from rarenode.thresholds.by_name import make_strategy
+from rarenode.thresholds.coherence import Rule
+from rarenode.thresholds.fixed import Fixed
 
 Weighting = Literal["as_published", "as_described", "none"]
 Reduction = Literal["auto", "mean", "sum"]
@@ -181,7 +181,8 @@ class Settings(BaseModel):
     def from_paper(cls, hyperparameters: Hyperparameters, **changes: Any) -> Self:
         """The paper's hyperparameters for a dataset of the catalogue, with changes.
 
-        >>> from rarenode.data.catalogue import find_entry
+        >>> from rarenode._io.text import explain
+from rarenode.data.catalogue import find_entry
         >>> Settings.from_paper(find_entry("cellcycle_FUN").hyperparameters, members=10).epochs
         106
         """
@@ -246,20 +247,3 @@ class Settings(BaseModel):
             members=self.members,
             ensemble=self.ensemble,
         )
-
-
-def explain(error: ValidationError, record: type[BaseModel]) -> str:
-    """The first thing that is wrong with a record's values, in a sentence."""
-    problem = error.errors(include_url=False)[0]
-    place = ".".join(map(str, problem["loc"]))
-    if problem["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(place, record.model_fields, n=1)
-        return f"unknown setting {place!r}" + (f"; did you mean {near[0]!r}?" if near else "")
-    message = problem["msg"].removeprefix("Value error, ")
-    given = "" if problem["type"] == "missing" else f"; got {_short(problem['input'])}"
-    return f"{place}: {message}{given}" if place else message  # of all values together, which would be no help
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -14,10 +14,6 @@ import torch
 from numpy.typing import NDArray
 
 from rarenode.data.preparation import Preparation
-from rarenode.decision.by_name import make_strategy
-from rarenode.decision.expected_f import ExpectedF
-from rarenode.decision.fixed import Fixed
-from rarenode.decision.thresholds import Thresholds
 from rarenode.diagnosis import NodeDiagnosis, diagnose
 from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
@@ -25,6 +21,10 @@ from rarenode.models import Forest, MlpEnsemble
 from rarenode.models.mlp import Parameters
 from rarenode.models.network import MlpNetwork
 from rarenode.objective import constrain, uncertainty
+from rarenode.thresholds.by_name import make_strategy
+from rarenode.thresholds.expected_f import ExpectedF
+from rarenode.thresholds.fixed import Fixed
+from rarenode.thresholds.thresholds import Thresholds
 from rarenode.training.card import Card
 from rarenode.training.history import EpochRecord
 from rarenode.training.inference import Floats, Logits, blocks, mean_probs, sigmoid

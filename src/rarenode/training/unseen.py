@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from rarenode.data.dataset import Split
 from rarenode.data.split import HierarchicalSplit, folds
-from rarenode.decision.coherence import Rule
-from rarenode.decision.strategy import Strategy
 from rarenode.errors import ArgumentError, ResumeError
+from rarenode.thresholds.coherence import Rule
+from rarenode.thresholds.strategy import Strategy
 from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.checkpoint import remove_checkpoint
 from rarenode.training.loop import train

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from rarenode import Hierarchy
-from rarenode.decision import Thresholds
 from rarenode.report import Report, folder_of, report_on_model, write_report
+from rarenode.thresholds import Thresholds
 from tests.report.browser.driver import Opener, ask, keep
 from tests.report.browser.sample import HOSTILE
 from tests.report.runs import model_over, rows_over

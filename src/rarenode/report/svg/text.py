@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
-from rarenode.printable import printable
+from rarenode._io.text import printable
 from rarenode.report.svg.element import Markup, element, escaped
 
 LONGEST = 500

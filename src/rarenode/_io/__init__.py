@@ -1,0 +1,1 @@
+"""What touches files and terminals: atomic writes, locks, named arrays, printable text."""

@@ -1,0 +1,118 @@
+"""Files that are replaced as a whole, and folders that one process uses at a time.
+
+`replacing` writes new content to a temporary file beside the old one, through to the disk, and renames it into place.
+A full disk or a killed process leaves the old file as it was. Temporary names are unique, so two processes that write
+one file never mix their content: the last one to finish wins. Several files are not replaced in one instant, so whoever
+reads them together must be able to notice a mixture.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from rarenode.errors import FolderInUseError
+
+if sys.platform != "win32":
+    import fcntl
+
+SUFFIX = ".part"
+"""Ends the name of a temporary file."""
+NAME_CHARACTERS = 50
+"""So many of a file's name begin that of its temporary file; all of a long name would leave no room for the rest."""
+
+
+@contextmanager
+def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
+    """Yield where to write the new content of each path, all in one folder; on leaving, they are replaced.
+
+    Raises:
+        OSError: the new content could not be written to the disk or renamed.
+    """
+    with ExitStack() as stack:
+        parts = tuple(stack.enter_context(_temporary(path)) for path in paths)
+        yield parts
+        for part in parts:
+            with part.open("rb+") as content:
+                os.fsync(content.fileno())
+        for part, path in zip(parts, paths, strict=True):
+            part.replace(path)
+    if sys.platform != "win32":  # elsewhere a folder cannot be opened, and renaming needs no help
+        folder = os.open(paths[0].parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+@contextmanager
+def sole_use(folder: Path) -> Iterator[None]:
+    """Keep other processes out of a folder, which is made if need be. The lock ends with the process.
+
+    Raises:
+        FolderInUseError: another process holds the folder.
+        OSError: the folder cannot be made.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if sys.platform == "win32":
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FolderInUseError(f"another process is using {folder}") from None
+        except OSError:  # some network file systems cannot lock a folder; a single process is fine without
+            pass
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _temporary(path: Path) -> Iterator[Path]:
+    """A new empty file beside ``path`` for one writer, removed on leaving if it is still there.
+
+    It is made with O_EXCL, so a planted link is never followed, and locked while it is in use: a file that can be
+    locked was left by a killed process, and is removed.
+    """
+    prefix = f".{path.name[:NAME_CHARACTERS]}."
+    for other in [other for other in path.parent.iterdir() if _is_temporary(other.name, prefix)]:
+        _remove_if_abandoned(other)
+    descriptor, name = tempfile.mkstemp(SUFFIX, prefix, path.parent)
+    try:
+        if sys.platform != "win32":
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            os.fchmod(descriptor, 0o666 & ~_umask())  # as an ordinary new file; mkstemp lets only the owner read
+        yield Path(name)
+    finally:
+        os.close(descriptor)
+        with suppress(OSError):
+            Path(name).unlink(missing_ok=True)
+
+
+def _is_temporary(name: str, prefix: str) -> bool:
+    return name.startswith(prefix) and name.endswith(SUFFIX)
+
+
+def _remove_if_abandoned(part: Path) -> None:
+    if sys.platform == "win32":
+        return
+    with suppress(OSError):  # it is a link, or gone, or in use
+        descriptor = os.open(part, os.O_RDONLY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            part.unlink()
+        finally:
+            os.close(descriptor)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

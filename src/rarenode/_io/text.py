@@ -1,0 +1,46 @@
+"""Text that people see: untrusted text made safe to print or to store, and sentences about invalid values.
+
+Names of nodes, datasets and methods come from anywhere. A control character among them could move the cursor, change
+the title of a terminal, or break the line of a table.
+"""
+
+from __future__ import annotations
+
+import difflib
+
+from pydantic import BaseModel, ValidationError
+
+
+def printable(text: object) -> str:
+    r"""The text, with a blank for each character that cannot be shown.
+
+    >>> printable("a\x1b[2Jb\n")
+    'a [2Jb '
+    """
+    return "".join(character if character.isprintable() else " " for character in str(text))
+
+
+def storable(text: str) -> str:
+    r"""The text as it is, but for halves of characters, which no file can hold.
+
+    >>> storable("a\ud800")
+    'a\\ud800'
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def explain(error: ValidationError, record: type[BaseModel]) -> str:
+    """The first thing that is wrong with a record's values, in a sentence."""
+    problem = error.errors(include_url=False)[0]
+    place = ".".join(map(str, problem["loc"]))
+    if problem["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(place, record.model_fields, n=1)
+        return f"unknown setting {place!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+    message = problem["msg"].removeprefix("Value error, ")
+    given = "" if problem["type"] == "missing" else f"; got {_short(problem['input'])}"
+    return f"{place}: {message}{given}" if place else message  # of all values together, which would be no help
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

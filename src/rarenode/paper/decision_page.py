@@ -1,0 +1,309 @@
+"""The page of a spec with decisions: what they find, what they cost, and which choice among them matters.
+
+All of it is arithmetic on records. The page first holds expected F1 against the paper's threshold of 0.5, dataset by
+dataset; then it averages over the datasets of a family (FunCat, GO, others), for decisions, bands of rarity, depths,
+rules of coherence, where thresholds are fitted, and calibrations; last is recall at the precision of the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import get_args
+
+from rarenode.metrics import RARITY_BANDS
+from rarenode.paper.decided import CalibrationName, Decided, DecidedRecord, NodesFound
+from rarenode.paper.deciding import CALIBRATED, ON_TEST_ROWS
+from rarenode.paper.decision_comparison import (
+    Average,
+    DecidedRecords,
+    DecisionComparison,
+    DecisionRow,
+    Way,
+    average,
+    compare_decisions,
+    families,
+    family_of,
+    row_of,
+)
+from rarenode.paper.decision_table import dataset_name, missing_trainings, times
+from rarenode.paper.published import best_published
+from rarenode.paper.spec import PRECISION_OF_PAPER, REBUILT, Spec
+from rarenode.paper.table import NOTHING, REBUILT_SIGN, escape, line
+from rarenode.thresholds import Rule
+
+Part = Callable[[Decided], NodesFound | None]
+"""Some of the nodes that a way to decide was judged on."""
+PAPER, OURS = Way("fixed"), Way("expected_f1")
+"""What the page compares throughout: the paper's threshold, and that of the best expected F1."""
+TOGETHER = Way("expected_f1", fitted_on="test_without_labels")
+"""For who has all rows at hand."""
+PLAIN = "None"
+"""The method whose nodes found at 0.5 others are held against."""
+MUCH_F1, MUCH_RECALL, MUCH_FOUND = 1.3, 4.0, 2.0
+"""Times the best published F1, the published recall of None, and the nodes that it finds, that were aimed at."""
+SCORES = ["Nodes found", "F1", "Precision", "Recall"]
+
+
+def decisions_page(spec: Spec, records: DecidedRecords) -> str:
+    """The page in Markdown."""
+    parts = [
+        _head(compare_decisions(spec, records)),
+        _headline(records),
+        _decisions(spec, records),
+        _by_rarity(records),
+        _by_depth(records),
+        _rules(spec, records),
+        _rows_fitted_on(records),
+        _calibrations(records),
+        _precision_of_paper(records),
+    ]
+    return "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
+
+
+def _head(comparison: DecisionComparison) -> Iterator[str]:
+    yield f"## {escape(comparison.title)}\n"
+    yield f"{escape(comparison.about.strip())}\n"
+    yield f"{missing_trainings(comparison)}\n"
+    yield (
+        "Thresholds and calibrations are fitted on held-out rows, never on labels of the test rows. Scores are in "
+        "percent, of scored nodes on the test rows, means over seeds; a node that is never found scores 0. Where not "
+        "said otherwise, a decided node brings its ancestors with it (`add_ancestors`), probabilities are not "
+        "calibrated, and *a → b* is at the paper's threshold of 0.5, and at that of the best expected F1."
+    )
+
+
+def _headline(records: DecidedRecords) -> Iterator[str]:
+    rows = [
+        (old, new, _row(row, TOGETHER))
+        for row in records.items()
+        if (old := _row(row, PAPER)) and (new := _row(row, OURS))
+    ]
+    yield "### Expected F1 against a threshold of 0.5\n"
+    plain = {old.dataset: old for old, *_ in rows if old.method == PLAIN}
+    for method in dict.fromkeys(new.method for _, new, _ in rows):
+        its = [(new, together) for _, new, together in rows if new.method == method]
+        yield f"- {escape(method)}: {_tally([new for new, _ in its], plain)}"
+        if decided_together := [together for _, together in its if together is not None]:
+            yield f"  - Decided together: {_tally(decided_together, plain)}"
+    head = ["Dataset", "Method", "Seeds", *SCORES, "Best F1 published", "F1 / best", "Recall / None", "Together: F1"]
+    yield "\n" + line([*head, "F1 / best"])
+    yield line([":--", ":--", *["--:"] * 10])
+    for old, new, together in rows:
+        yield line(
+            [
+                dataset_name(new.dataset),
+                escape(new.method),
+                str(new.seeds),
+                f"{old.nodes_found.mean:.0f} → {new.nodes_found.mean:.0f} of {new.nodes}",
+                *(
+                    f"{before.mean:.2f} → {after.mean:.2f}"
+                    for before, after in ((old.f1, new.f1), (old.precision, new.precision), (old.recall, new.recall))
+                ),
+                NOTHING if new.best_published is None else f"{new.best_published:.2f}",
+                f"{times(old.f1_ratio)} → {times(new.f1_ratio)}",
+                f"{times(old.recall_ratio)} → {times(new.recall_ratio)}",
+                NOTHING if together is None else f"{together.f1.mean:.2f}",
+                NOTHING if together is None else times(together.f1_ratio),
+            ]
+        )
+    yield (
+        "\nF1 / best: times the best F1 that was published for the dataset, ensembles included. Recall / None: times "
+        "the published recall of a single model without weights. What was published was trained on validation rows too."
+        " Together: thresholds for the best expected F1 come from the probabilities of all test rows, without labels."
+    )
+    if any(new.dataset.endswith(REBUILT) for _, new, _ in rows):
+        yield f"{REBUILT_SIGN} rebuilt dataset: what was published is of the original files."
+
+
+def _row(row: tuple[tuple[str, str], Sequence[DecidedRecord]], way: Way) -> DecisionRow | None:
+    (dataset, method), its = row
+    return row_of(dataset, method, way, its)
+
+
+def _tally(rows: Sequence[DecisionRow], plain: Mapping[str, DecisionRow]) -> str:
+    """What the rows of one method reach; ``plain`` are those of `PLAIN` at the paper's threshold, by dataset."""
+    f1 = [row.f1_ratio for row in rows if row.f1_ratio is not None]
+    recall = [row.recall_ratio for row in rows if row.recall_ratio is not None and family_of(row.dataset) == "FUN"]
+    told = (
+        f"F1 at least {MUCH_F1:g} times the best published on {_reached(f1, MUCH_F1)} "
+        f"datasets; recall at least {MUCH_RECALL:g} times that of None on {_reached(recall, MUCH_RECALL)} FunCat "
+        "datasets"
+    )
+    found = [row.nodes_found.mean / max(plain[row.dataset].nodes_found.mean, 1) for row in rows if row.dataset in plain]
+    if found:
+        told += (
+            f"; at least {MUCH_FOUND:g} times the nodes that None finds here at 0.5 on {_reached(found, MUCH_FOUND)}"
+        )
+    return f"{told}."
+
+
+def _reached(values: Sequence[float], aim: float) -> str:
+    return f"{sum(value >= aim for value in values)} of {len(values)}"
+
+
+# --- averages over the datasets of a family ------------------------------------------------------------------------
+
+
+def _decisions(spec: Spec, records: DecidedRecords) -> Iterator[str]:
+    yield "### All decisions\n"
+    yield from _averages_head("Decision", SCORES)
+    for family, method, its in families(records):
+        for strategy in spec.decisions:
+            told = _average(its, Way(strategy), _of_all_nodes)
+            yield from _averages_line(family, method, strategy, told, None)
+
+
+def _by_rarity(records: DecidedRecords) -> Iterator[str]:
+    yield "### By rarity: how many training rows carry a node\n"
+    yield from _averages_head("Training rows", ["Nodes", *SCORES])
+    for family, method, its in families(records):
+        for band in RARITY_BANDS:
+            yield from _pair_line(family, method, band, its, _of_band(band))
+
+
+def _by_depth(records: DecidedRecords) -> Iterator[str]:
+    yield "### By depth\n"
+    yield from _averages_head("Depth", ["Nodes", *SCORES])
+    for family, method, its in families(records):
+        depths = {depth for found in its for each in PAPER.in_records(found) for depth in each.by_depth}
+        for depth in sorted(depths):
+            yield from _pair_line(family, method, str(depth), its, _of_depth(depth))
+
+
+def _rules(spec: Spec, records: DecidedRecords) -> Iterator[str]:
+    yield "### Rules of coherence\n"
+    yield "*a → b*: with `add_ancestors`, and with `drop_orphans`. On how many datasets F1 is higher with the former.\n"
+    yield line(["Family", "Method", "Datasets", "Decision", *SCORES, "Higher with `add_ancestors`"])
+    yield line([":--", ":--", "--:", ":--", *["--:"] * 5])
+    adding, dropping = get_args(Rule)
+    for family, method, its in families(records):
+        for strategy in spec.decisions:
+            ways = Way(strategy, adding), Way(strategy, dropping)
+            old, new = (_average(its, way, _of_all_nodes) for way in ways)
+            if old is None or new is None:
+                continue
+            means = [[_average([found], way, _of_all_nodes) for way in ways] for found in its]
+            known = [(first.f1, second.f1) for first, second in means if first is not None and second is not None]
+            more = f"{sum(first > second for first, second in known)} of {len(known)}"
+            yield line([family, escape(method), str(old.datasets), escape(strategy), *_changes(old, new), more])
+
+
+def _rows_fitted_on(records: DecidedRecords) -> Iterator[str]:
+    yield "### Thresholds from held-out rows, or from the test rows without labels\n"
+    yield "*a → b*: fitted on held-out rows, and on the probabilities of the test rows.\n"
+    yield from _averages_head("Decision", SCORES)
+    for family, method, its in families(records):
+        for strategy in ON_TEST_ROWS:
+            old, new = (
+                _average(its, Way(strategy, fitted_on=place), _of_all_nodes)
+                for place in ("held_out", "test_without_labels")
+            )
+            yield from _averages_line(family, method, strategy, old, new)
+
+
+def _calibrations(records: DecidedRecords) -> Iterator[str]:
+    yield "### Calibration\n"
+    yield (
+        "Expected F1 with calibrated probabilities, and the expected calibration error (ECE, in percent) of all cells "
+        "and of nodes by the number of training rows that carry them.\n"
+    )
+    yield line(
+        ["Family", "Method", "Datasets", "Calibration", *SCORES, "ECE", *(f"ECE {band}" for band in RARITY_BANDS)]
+    )
+    yield line([":--", ":--", "--:", ":--", *["--:"] * (5 + len(RARITY_BANDS))])
+    for family, method, its in families(records):
+        for name in get_args(CalibrationName):
+            told = _average(its, Way(CALIBRATED, calibration=name), _of_all_nodes)
+            if told is None:
+                continue
+            errors = [_error(its, name, band) for band in (None, *RARITY_BANDS)]
+            yield line([family, escape(method), str(told.datasets), escape(name), *_values(told), *errors])
+
+
+def _error(its: Sequence[Sequence[DecidedRecord]], calibration: CalibrationName, band: str | None) -> str:
+    """The calibration error of a band, or of all nodes, averaged over the datasets that have nodes in it."""
+    means = []
+    for records in its:
+        shown = [record.reliability[calibration] for record in records]
+        errors = [each.ece if band is None else each.ece_by_rarity.get(band) for each in shown]
+        known = [error for error in errors if error is not None]
+        means += [fmean(known)] if known else []
+    return f"{100 * fmean(means):.2f}" if means else NOTHING
+
+
+def _precision_of_paper(records: DecidedRecords) -> Iterator[str]:
+    yield "### Recall at the paper's precision\n"
+    yield (
+        "The lowest thresholds whose precision on held-out rows is, as far as can be told, at least that of the best "
+        "published row. A node that never reaches it is never decided and has a precision of 0, so the mean may stay "
+        "below the floor. *a / b*: ours, and that row's.\n"
+    )
+    yield line(["Dataset", "Method", "Seeds", "Published row", "Nodes found", "Precision", "Recall", "F1"])
+    yield line([":--", ":--", "--:", ":--", *["--:"] * 4])
+    for (dataset, method), its in records.items():
+        row, best = row_of(dataset, method, Way(PRECISION_OF_PAPER), its), best_published(dataset, "precision")
+        if row is None or best is None:
+            continue
+        yield line(
+            [
+                dataset_name(dataset),
+                escape(method),
+                str(row.seeds),
+                f"{escape(best.method)} ({best.spec})",
+                f"{row.nodes_found.mean:.0f} of {row.nodes}",
+                f"{row.precision.mean:.2f} / {best.means['precision']:.2f}",
+                f"{row.recall.mean:.2f} / {best.means['recall']:.2f}",
+                f"{row.f1.mean:.2f} / {best.means['f1']:.2f}",
+            ]
+        )
+
+
+# --- lines ---------------------------------------------------------------------------------------------------------
+
+
+def _of_all_nodes(decided: Decided) -> NodesFound:
+    return decided.test
+
+
+def _of_band(band: str) -> Part:
+    return lambda decided: decided.by_rarity.get(band)
+
+
+def _of_depth(depth: int) -> Part:
+    return lambda decided: decided.by_depth.get(depth)
+
+
+def _average(its: Sequence[Sequence[DecidedRecord]], way: Way, part: Part) -> Average | None:
+    return average([found for each in way.in_records(records) if (found := part(each)) is not None] for records in its)
+
+
+def _averages_head(what: str, columns: Sequence[str]) -> Iterator[str]:
+    yield line(["Family", "Method", "Datasets", what, *columns])
+    yield line([":--", ":--", "--:", ":--", *["--:"] * len(columns)])
+
+
+def _averages_line(family: str, method: str, what: str, old: Average | None, new: Average | None) -> Iterator[str]:
+    if old is not None:
+        scores = _values(old) if new is None else _changes(old, new)
+        yield line([family, escape(method), str(old.datasets), escape(what), *scores])
+
+
+def _pair_line(
+    family: str,
+    method: str,
+    what: str,
+    its: Sequence[Sequence[DecidedRecord]],
+    part: Part,
+) -> Iterator[str]:
+    old, new = _average(its, PAPER, part), _average(its, OURS, part)
+    if old is not None and new is not None:
+        yield line([family, escape(method), str(old.datasets), what, f"{old.nodes:.0f}", *_changes(old, new)])
+
+
+def _values(told: Average) -> list[str]:
+    return [f"{told.found:.1f} %", *(f"{each:.2f}" for each in (told.f1, told.precision, told.recall))]
+
+
+def _changes(old: Average, new: Average) -> list[str]:
+    return [f"{before} → {after}" for before, after in zip(_values(old), _values(new), strict=True)]

@@ -1,0 +1,49 @@
+"""`FigureData`: the numbers of a figure, chart by chart, for whoever draws it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from rarenode.paper.comparison import Estimate
+
+
+@dataclass(frozen=True)
+class Line:
+    """A point, or none, for each position of a chart."""
+
+    label: str
+    ours: tuple[Estimate | None, ...]
+    published: tuple[Estimate | None, ...]
+    positions: tuple[float, ...] | None = None
+    """Its own, where lines of a chart do not share theirs."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One drawing of a figure. Without lines, ``note`` says why."""
+
+    kind: Literal["sweep", "nodes", "methods", "curves", "reliability"]
+    title: str
+    note: str
+    """Which datasets it shows, and what it leaves out."""
+    axis: str
+    """What the positions are."""
+    scale: str
+    """What the values are, with the unit."""
+    positions: tuple[float, ...]
+    names: tuple[str, ...] | None
+    """Of the positions; None if they are numbers themselves."""
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class FigureData:
+    """All that a figure shows."""
+
+    title: str
+    charts: tuple[Chart, ...]
+    trainings: int
+    """That the spec asks for, on the chosen datasets."""
+    missing: int
+    """Those of them that have no record."""

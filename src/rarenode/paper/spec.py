@@ -1,0 +1,314 @@
+"""`Spec`: an experiment as a TOML file, with the paper's numbers in it.
+
+A spec says which methods are trained on which datasets with how many seeds, and what was published for them. Specs of
+the paper's tables and figures ship with the package, under ``specs/``; a path to a file of one's own works as well, so
+that a method of one's own is one more ``[[methods]]``. Nothing in a spec is executed.
+
+    title = "..."                               what it shows
+    about = "..."                               where it is in the paper, and what to know
+    datasets = ["cellcycle_FUN", ...]           names of the catalogue
+    seeds = 3                                   trainings of each method on each dataset, with the seeds 0, 1, 2
+    one_seed = ["seq_FUN"]                      datasets where one training is enough, whatever seeds says
+    bold = "others"                             or the names of the baselines to exceed
+    settings = { members = 10 }                 of all methods, on top of the paper's hyperparameters of a dataset
+    reductions = { of = "dropout", against = "GMU", measures = ["seconds_per_epoch", "f1"] }      see `Reductions`
+    protocol = "held_out"                       see `Protocol`
+    decisions = ["fixed", "expected_f1"]        what each training is judged under, where rows are held out
+
+    [[methods]]
+    name = "GMU"
+    settings = { focus = "gmu" }                on top of the spec's
+    datasets = ["cellcycle_FUN"]                only these; all of the spec's if absent
+    seeds = 1                                   instead of the spec's
+    protocol = "cross_fit"                      instead of the spec's
+    preset = "best"                             instead of the paper's hyperparameters
+
+    [[sweeps]]                                  one method for each value, named "GMU, members=2"
+    series = "GMU"
+    setting = "members"
+    values = [1, 2, 5, 10]
+    settings = { focus = "gmu" }
+
+    [[panels]]                                  of the figure: see `Panel`
+    kind = "sweep"
+    setting = "members"
+    measures = ["f1"]
+
+    [published.cellcycle_FUN]                   [mean, deviation], or the mean alone; scores in percent
+    GMU = { f1 = [7.31, 0.20], recall = [7.57, 0.21] }
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from rarenode._io.text import explain
+from rarenode.data.catalogue import find_entry
+from rarenode.errors import ArgumentError, FileFormatError, MissingFileError
+from rarenode.thresholds import make_strategy
+from rarenode.training.presets import PresetName, preset
+from rarenode.training.settings import Settings
+
+Measure = Literal["f1", "precision", "recall", "bin_ap", "ap", "seconds_per_epoch", "steps_per_second", "memory_mb"]
+Protocol = Literal["paper", "held_out", "cross_fit"]
+"""Which rows a training learns from, and which are left for decisions to be fitted on.
+
+``paper``: it learns from training and validation rows, and is scored at the threshold 0.5. ``held_out``: it learns
+from the training rows; the validation rows are held out, or a part of the training rows where there are none.
+``cross_fit``: it learns from training and validation rows, and models trained without them tell the probabilities
+that decisions are fitted on.
+"""
+PRECISION_OF_PAPER = "precision_floor:paper"
+"""A decision that `make_strategy` does not know: the floor is the precision of the best published row of a dataset."""
+SAID_OTHERWISE = frozenset({"decision", "rule", "holdout", "folds"})
+"""Settings that a spec has its own words for: protocol and decisions."""
+REBUILT = "_rebuilt"
+"""Ends the name of a dataset that was put together again; the paper's numbers are of the original."""
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Count = Annotated[int, Field(ge=1)]
+NotNegative = Annotated[float, Field(ge=0)]
+Published = NotNegative | tuple[NotNegative, NotNegative]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Method(_Part):
+    """One way to train."""
+
+    name: Name
+    settings: dict[str, Any] = {}
+    datasets: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    seeds: Count | None = None
+    protocol: Protocol | None = None
+    preset: PresetName = "paper"
+    """Where settings come from that are not named: the paper's hyperparameters of a dataset, or another preset."""
+
+    def settings_for(self, dataset: str, common: Mapping[str, Any], seed: int = 0) -> Settings:
+        """How to train on a dataset, in a spec whose methods have some settings in common.
+
+        Raises:
+            ArgumentError: a setting is none.
+        """
+        changes = {**common, **self.settings, "seed": seed}
+        if self.preset == "paper":
+            return Settings.from_paper(find_entry(dataset).hyperparameters, **changes)
+        said_otherwise = {name: Settings.model_fields[name].default for name in SAID_OTHERWISE}
+        return preset(self.preset, **said_otherwise, **changes)
+
+
+class Sweep(_Part):
+    """A way to train for each value of one setting."""
+
+    series: Name
+    setting: str
+    values: Annotated[tuple[float | int | str, ...], Field(min_length=1)]
+    settings: dict[str, Any] = {}
+    datasets: tuple[str, ...] | None = None
+    seeds: Count | None = None
+    protocol: Protocol | None = None
+
+    def method(self, value: float | int | str) -> Method:
+        """The way to train for one value."""
+        return Method(
+            name=f"{self.series}, {self.setting}={value}",
+            settings=self.settings | {self.setting: value},
+            datasets=self.datasets,
+            seeds=self.seeds,
+            protocol=self.protocol,
+        )
+
+
+class Panel(_Part):
+    """A drawing in the figure of a spec.
+
+    ``sweep``: measures over a swept setting, a line for each series and measure. ``nodes``: a measure of the most
+    frequent nodes, a line for each method. ``methods``: a measure of each method, averaged over datasets.
+    """
+
+    kind: Literal["sweep", "nodes", "methods"]
+    title: str
+    measures: Annotated[tuple[Measure, ...], Field(min_length=1)]
+    setting: str | None = None
+    nodes: Count = 20
+    methods: tuple[str, ...] | None = None
+
+
+class Reductions(_Part):
+    """What one method saves or loses against another, in percent of the other, averaged over datasets."""
+
+    of: Name
+    against: Name
+    measures: Annotated[tuple[Measure, ...], Field(min_length=1)]
+
+
+class Spec(_Part):
+    """An experiment."""
+
+    title: Name
+    about: str = ""
+    datasets: Annotated[tuple[str, ...], Field(min_length=1)]
+    seeds: Count = 3
+    one_seed: tuple[str, ...] = ()
+    protocol: Protocol = "paper"
+    decisions: tuple[Name, ...] = ()
+    """As a strategy's ``name`` has them: whichever way a file writes a decision, it is one."""
+    bold: Literal["others"] | tuple[Name, ...] = ()
+    settings: dict[str, Any] = {}
+    methods: tuple[Method, ...] = ()
+    sweeps: tuple[Sweep, ...] = ()
+    panels: tuple[Panel, ...] = ()
+    reductions: Reductions | None = None
+    published: dict[str, dict[str, dict[Measure, Published]]] = {}
+
+    @property
+    def all_methods(self) -> tuple[Method, ...]:
+        """Methods, and those of the sweeps."""
+        return self.methods + tuple(sweep.method(value) for sweep in self.sweeps for value in sweep.values)
+
+    def seeds_of(self, method: Method, dataset: str) -> int:
+        """How many trainings of a method on a dataset there are."""
+        return 1 if dataset in self.one_seed else method.seeds or self.seeds
+
+    def protocol_of(self, method: Method) -> Protocol:
+        """The method's own, or the spec's."""
+        return method.protocol or self.protocol
+
+    def published_for(self, dataset: str, method: str) -> Mapping[Measure, tuple[float, float | None]]:
+        """What the paper has: measure -> (mean, deviation or None)."""
+        row = self.published.get(dataset.removesuffix(REBUILT), {}).get(method, {})
+        return {measure: v if isinstance(v, tuple) else (v, None) for measure, v in row.items()}
+
+    @field_validator("decisions")
+    @classmethod
+    def _known_decisions(cls, decisions: tuple[str, ...]) -> tuple[str, ...]:
+        try:
+            told = tuple(text if text == PRECISION_OF_PAPER else make_strategy(text).name for text in decisions)
+        except ArgumentError as error:
+            raise ValueError(str(error)) from None
+        for name in told:
+            if told.count(name) > 1:
+                raise ValueError(f"the decision {name!r} is there twice")
+        return told
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        names = [method.name for method in self.all_methods]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two methods are named {name!r}")
+        if not names:
+            raise ValueError("there is no method")
+        for dataset in self.datasets:
+            find_entry(dataset)
+            if self.datasets.count(dataset) > 1:
+                raise ValueError(f"{dataset!r} is among the datasets twice")
+        for name in self.one_seed:
+            _among(name, self.datasets, "one_seed")
+        for method in self.all_methods:
+            protocol = self.protocol_of(method)
+            if protocol == "paper" and self.decisions:
+                raise ValueError(
+                    f"method {method.name!r}: decisions need rows that it was not trained on, which the protocol "
+                    "'paper' has not; choose protocol = 'held_out' or 'cross_fit'"
+                )
+            if protocol != "paper" and not self.decisions:
+                raise ValueError(
+                    f"method {method.name!r}: the protocol {protocol!r} holds rows out for decisions, and the spec has "
+                    "none; for example, decisions = ['fixed', 'expected_f1']"
+                )
+            if "seed" in self.settings | method.settings:
+                raise ValueError(
+                    f"method {method.name!r}: seed is not for a spec to set; seeds says how many there are"
+                )
+            for name in sorted(SAID_OTHERWISE & (self.settings | method.settings).keys()):
+                raise ValueError(f"method {method.name!r}: {name} is no setting here; protocol and decisions say it")
+            try:
+                settings = method.settings_for(self.datasets[0], self.settings)
+            except ArgumentError as error:
+                raise ValueError(f"method {method.name!r}: {error}") from None
+            if protocol != "cross_fit" and settings.early_stopping is not None:
+                use = "are trained on" if protocol == "paper" else "decisions are fitted on"
+                raise ValueError(f"method {method.name!r}: early_stopping needs validation rows, which {use}")
+            for dataset in method.datasets or ():
+                _among(dataset, self.datasets, f"method {method.name!r}: datasets")
+        for name in ("bold", "panels", "reductions", "published") if self.decisions else ():
+            if getattr(self, name):
+                raise ValueError(f"{name} is for specs without decisions")
+        for baseline in () if isinstance(self.bold, str) else self.bold:
+            _among(baseline, names, "bold")
+        for dataset, rows in self.published.items():
+            _among(dataset, [name.removesuffix(REBUILT) for name in self.datasets], "published")
+            for method_name in rows:
+                _among(method_name, names, f"published.{dataset}")
+        if self.reductions is not None:
+            for method_name in (self.reductions.of, self.reductions.against):
+                _among(method_name, names, "reductions")
+        for panel in self.panels:
+            for method_name in panel.methods or ():
+                _among(method_name, names, f"panel {panel.title!r}")
+            for measure in panel.measures:
+                if panel.kind == "nodes":
+                    _among(measure, ("precision", "recall", "f1"), f"panel {panel.title!r}")
+            if panel.kind == "sweep":
+                _among(panel.setting, [sweep.setting for sweep in self.sweeps], f"panel {panel.title!r}")
+        return self
+
+
+def spec_names() -> tuple[str, ...]:
+    """The specs that ship with the package."""
+    files = (resources.files("rarenode.paper") / "specs").iterdir()
+    return tuple(sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")))
+
+
+def load_spec(spec: str) -> Spec:
+    """Read a spec by its name, or from a file.
+
+    Raises:
+        MissingFileError: there is none of that name.
+        FileFormatError: the file is no spec; the message says what is wrong with it.
+    """
+    if spec in spec_names():
+        text = (resources.files("rarenode.paper") / "specs" / f"{spec}.toml").read_text(encoding="utf-8")
+        return _parse(text, f"{spec}.toml")
+    try:
+        text = Path(spec).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise FileFormatError(spec, None, f"this is not UTF-8: {error}") from None
+    except (OSError, ValueError):  # no file, a folder, or no name that a file could have
+        near = difflib.get_close_matches(spec[:100], spec_names(), n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(spec_names())}"
+        raise MissingFileError(f"{spec[:200]} is neither a spec of rarenode nor a file; {hint}") from None
+    return _parse(text, spec)
+
+
+def _parse(text: str, path: str) -> Spec:
+    try:
+        return Spec.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise FileFormatError(path, None, f"this is not TOML: {error}") from None
+    except RecursionError:
+        raise FileFormatError(path, None, "its values are nested too deeply") from None
+    except ValidationError as error:
+        raise FileFormatError(path, None, _problem(error)) from None
+
+
+def _problem(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    if first["loc"]:
+        return explain(error, Spec)
+    return first["msg"].removeprefix("Value error, ")  # of the whole spec, which would be no help if shown
+
+
+def _among(name: str | None, names: Any, what: str) -> None:
+    if name not in names:
+        raise ValueError(f"{what}: {name!r} is not one of {', '.join(map(str, names))}")

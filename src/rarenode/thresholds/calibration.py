@@ -1,0 +1,318 @@
+"""Calibration: probabilities that mean what they say. `calibration_error` shows how far they are from it.
+
+A decision that counts on probabilities (expected F, expected precision) is as good as they are. Among the cells (row,
+node) to which a calibrated model gives p, the share p is positive. Three corrections, all monotone for a node and all
+fitted on rows that the model was not trained on:
+
+* `Temperature`: sigmoid(logit(p) / T). T minimises the log loss of all held-out cells. With slope a = 1 / T the
+  derivative of the loss is ``sum of z (sigmoid(a z) - y)`` over cells of logit z and label y. It rises with a, so there
+  is one minimum. T above 1 tempers a model that is too sure; no T moves a probability across 1/2, so a training
+  that shifts all logits (weights on one side of the loss) is out of its reach.
+* `TemperatureByDepth`: one T for each depth.
+* `Isotonic`: for each node that has the rows for it, the rising step function of p with the least squared error, its
+  steps joined by straight lines. It corrects any monotone distortion. Below its lowest positive row it says 0.
+
+A correction that differs between nodes may put a child above its parent. `Calibration.apply` raises every parent to
+the maximum of its children, from the leaves up. That can only raise, so it costs some of the calibration above.
+
+Temperatures need the logits of all cells, again for each T that is tried. One pass counts them in narrow bins instead
+(1/128 wide); a bin then stands for its cells by their mean logit, while the term with the labels stays exact.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import expit, logit
+
+from rarenode.errors import ArgumentError, LabelError
+from rarenode.hierarchy import Hierarchy
+from rarenode.thresholds.cells import as_cells, lines_at_once, row_blocks
+from rarenode.thresholds.thresholds import as_probabilities
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 0.1, 10.0
+"""Labels that the probabilities separate, or contradict, would ask for 0 or infinity."""
+LARGEST_LOGIT = 17.0
+"""Where a float32 probability becomes 1. One wrong cell of probability 0 or 1 must not decide a temperature."""
+BINS_PER_LOGIT = 128
+
+
+class Calibration(ABC):
+    """A correction of probabilities, fitted on held-out rows."""
+
+    @classmethod
+    @abstractmethod
+    def fit(cls, probs: Any, Y: Any, hierarchy: Hierarchy) -> Self:
+        """Fit to rows that the model was not trained on.
+
+        Args:
+            probs: the model's probabilities (rows, nodes).
+            Y: labels (rows, nodes) of the same rows, 0 or 1.
+            hierarchy: its node order is the order of the columns.
+        """
+
+    def apply(self, probs: Any, hierarchy: Hierarchy) -> NDArray[Any]:
+        """Corrected probabilities (rows, nodes), where no child is above its parent.
+
+        float32 stays float32; the hierarchy must be the one of the fit.
+        """
+        given = as_probabilities(probs)
+        _check_width(given, hierarchy)
+        self._check(hierarchy)
+        corrected = np.empty_like(given)
+        for rows in row_blocks(given.shape):
+            block = self._correct(given[rows].T.astype(np.float64, order="C"), hierarchy)
+            for parents, starts, children in hierarchy.levels_upwards:
+                block[parents] = np.maximum(block[parents], np.maximum.reduceat(block[children], starts, axis=0))
+            corrected[rows] = block.T
+        return corrected
+
+    @abstractmethod
+    def _check(self, hierarchy: Hierarchy) -> None:
+        """Raise if this was fitted to a hierarchy of another shape."""
+
+    @abstractmethod
+    def _correct(self, block: Floats, hierarchy: Hierarchy) -> Floats:
+        """The correction of probabilities (nodes, rows) without regard to coherence, as a new array."""
+
+
+@dataclass(frozen=True)
+class Temperature(Calibration):
+    """One temperature for all nodes.
+
+    >>> hierarchy = Hierarchy.from_edges([("animal", "cat")])
+    >>> Temperature(2.0).apply(np.array([[0.9, 0.2]]), hierarchy).round(3)
+    array([[0.75 , 0.333]])
+    """
+
+    value: float
+
+    def __post_init__(self) -> None:
+        _check_temperature(self.value)
+
+    @classmethod
+    def fit(cls, probs: Any, Y: Any, hierarchy: Hierarchy) -> Self:
+        """See `Calibration.fit`. Without a positive or without a negative cell the temperature is 1."""
+        counts = _count_logits(*_check_pair(probs, Y, hierarchy), hierarchy)
+        return cls(counts.temperature())
+
+    def _check(self, hierarchy: Hierarchy) -> None:
+        """One temperature fits every hierarchy."""
+
+    def _correct(self, block: Floats, hierarchy: Hierarchy) -> Floats:
+        return _tempered(block, self.value)
+
+
+@dataclass(frozen=True)
+class TemperatureByDepth(Calibration):
+    """One temperature for each depth of the hierarchy, from the roots down."""
+
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        for value in self.values:
+            _check_temperature(value)
+
+    @classmethod
+    def fit(cls, probs: Any, Y: Any, hierarchy: Hierarchy, least: int = 20) -> Self:
+        """See `Calibration.fit`.
+
+        Args:
+            probs: the model's probabilities (rows, nodes).
+            Y: labels (rows, nodes) of the same rows, 0 or 1.
+            hierarchy: its node order is the order of the columns.
+            least: a depth with fewer positive, or fewer negative, cells takes the temperature of all nodes. Without
+                a positive cell its own would be the lowest, which buries the nodes that nobody has seen.
+        """
+        _check_least(least)
+        counts = _count_logits(*_check_pair(probs, Y, hierarchy), hierarchy)
+        overall = counts.temperature()
+        rarer_side = np.minimum(counts.positives, counts.cells.sum(axis=1) - counts.positives).tolist()
+        return cls(
+            tuple(counts.temperature(depth) if side >= least else overall for depth, side in enumerate(rarer_side))
+        )
+
+    def _check(self, hierarchy: Hierarchy) -> None:
+        depths = _depths(hierarchy)
+        if depths != len(self.values):
+            raise ArgumentError(
+                f"the calibration has temperatures for {len(self.values)} depths and the hierarchy has {depths}; "
+                "it must be the one of the fit"
+            )
+
+    def _correct(self, block: Floats, hierarchy: Hierarchy) -> Floats:
+        return _tempered(block, np.array(self.values)[hierarchy.depth][:, np.newaxis])
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The isotonic correction of one node: straight lines between points, level beyond the first and the last."""
+
+    column: int
+    probs: Floats
+    """Rising probabilities of the model."""
+    frequencies: Floats
+    """What each is corrected to; never falling."""
+
+
+@dataclass(frozen=True, eq=False)
+class Isotonic(Calibration):
+    """A curve for each node with enough positive rows, and the temperature of its depth for each other node."""
+
+    by_depth: TemperatureByDepth
+    curves: tuple[Curve, ...]
+    nodes: int
+    """Columns of the probabilities that it was fitted to."""
+
+    @classmethod
+    def fit(cls, probs: Any, Y: Any, hierarchy: Hierarchy, least: int = 20) -> Self:
+        """See `Calibration.fit`.
+
+        Args:
+            probs: the model's probabilities (rows, nodes).
+            Y: labels (rows, nodes) of the same rows, 0 or 1.
+            hierarchy: its node order is the order of the columns.
+            least: positive rows that a node needs for a curve of its own; also as in `TemperatureByDepth.fit`.
+        """
+        by_depth = TemperatureByDepth.fit(probs, Y, hierarchy, least)
+        given, truth = _check_pair(probs, Y, hierarchy)
+        columns = np.flatnonzero(np.count_nonzero(truth, axis=0) >= least)
+        at_once = lines_at_once(len(given))
+        curves: list[Curve] = []
+        for first in range(0, len(columns), at_once):
+            some = columns[first : first + at_once]
+            # Nodes first: a column of a large matrix is slow to read by itself.
+            ps, ys = given[:, some].T.astype(np.float64, order="C"), np.ascontiguousarray(truth[:, some].T)
+            curves.extend(_curve(column, p, y) for column, p, y in zip(some.tolist(), ps, ys, strict=True))
+        return cls(by_depth, tuple(curves), len(hierarchy))
+
+    def _check(self, hierarchy: Hierarchy) -> None:
+        if len(hierarchy) != self.nodes:
+            raise ArgumentError(
+                f"the calibration was fitted to {self.nodes} nodes and the hierarchy has {len(hierarchy)}; "
+                "it must be the one of the fit"
+            )
+        self.by_depth._check(hierarchy)
+
+    def _correct(self, block: Floats, hierarchy: Hierarchy) -> Floats:
+        corrected = self.by_depth._correct(block, hierarchy)
+        for curve in self.curves:
+            corrected[curve.column] = np.interp(block[curve.column], curve.probs, curve.frequencies)
+        return corrected
+
+
+# --- fitting -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _LogitCounts:
+    """What a temperature needs to know of the cells, for each depth."""
+
+    cells: NDArray[np.int64]
+    """(depths, bins)"""
+    sums: Floats
+    """(depths, bins): sum of the cells' logits."""
+    positives: NDArray[np.int64]
+    """(depths,)"""
+    pull: Floats
+    """(depths,): sum of the positive cells' logits."""
+
+    def temperature(self, depth: int | None = None) -> float:
+        """The temperature with the least log loss on the cells of a depth, or on all."""
+        which = slice(None) if depth is None else slice(depth, depth + 1)
+        cells, sums = self.cells[which].sum(axis=0), self.sums[which].sum(axis=0)
+        positives, pull = int(self.positives[which].sum()), float(self.pull[which].sum())
+        if positives in (0, int(cells.sum())):
+            return 1.0
+        full = cells > 0
+        mean, weight = sums[full] / cells[full], sums[full]
+
+        def slope_of_loss(a: float) -> float:
+            return float(weight @ expit(a * mean)) - pull
+
+        lowest, highest = 1 / HIGHEST_TEMPERATURE, 1 / LOWEST_TEMPERATURE
+        falls_to_the_end, rises_from_the_start = slope_of_loss(highest) <= 0, slope_of_loss(lowest) >= 0
+        if falls_to_the_end and rises_from_the_start:  # every probability is 1/2
+            return 1.0
+        if falls_to_the_end:
+            return LOWEST_TEMPERATURE
+        if rises_from_the_start:
+            return HIGHEST_TEMPERATURE
+        return 1 / float(brentq(slope_of_loss, lowest, highest))
+
+
+def _count_logits(given: NDArray[Any], truth: Bools, hierarchy: Hierarchy) -> _LogitCounts:
+    depths, bins = _depths(hierarchy), int(2 * LARGEST_LOGIT * BINS_PER_LOGIT) + 1
+    # Columns are sorted by depth, so each depth is one slice of them.
+    bounds = np.searchsorted(hierarchy.depth, np.arange(depths + 1)).tolist()
+    cells, sums = np.zeros((depths, bins), dtype=np.int64), np.zeros((depths, bins))
+    positives, pull = np.zeros(depths, dtype=np.int64), np.zeros(depths)
+    for rows in row_blocks(given.shape):
+        z = np.clip(logit(given[rows].astype(np.float64)), -LARGEST_LOGIT, LARGEST_LOGIT)
+        place = ((z + LARGEST_LOGIT) * BINS_PER_LOGIT).astype(np.int64)
+        y = truth[rows]
+        for depth in range(depths):
+            columns = slice(bounds[depth], bounds[depth + 1])
+            here, where = z[:, columns], place[:, columns].ravel()
+            cells[depth] += np.bincount(where, minlength=bins)
+            sums[depth] += np.bincount(where, weights=here.ravel(), minlength=bins)
+            positives[depth] += np.count_nonzero(y[:, columns])
+            pull[depth] += here[y[:, columns]].sum()
+    return _LogitCounts(cells, sums, positives, pull)
+
+
+def _curve(column: int, p: Floats, y: Bools) -> Curve:
+    """Isotonic regression of the labels on the probabilities; rows of equal probability count as one point."""
+    from sklearn.isotonic import isotonic_regression  # noqa: PLC0415 (a second to load, and few need it)
+
+    points, place, weights = np.unique(p, return_inverse=True, return_counts=True)
+    share = np.bincount(place, weights=y, minlength=len(points)) / weights
+    fitted = isotonic_regression(share, sample_weight=weights.astype(np.float64), y_min=0.0, y_max=1.0)
+    # Inside a level stretch a point says nothing that its ends do not say.
+    inside = np.zeros(len(points), dtype=np.bool_)
+    inside[1:-1] = (fitted[1:-1] == fitted[:-2]) & (fitted[1:-1] == fitted[2:])
+    return Curve(column, points[~inside], fitted[~inside])
+
+
+def _tempered(p: Floats, temperature: float | Floats) -> Floats:
+    tempered: Floats = expit(logit(p) / temperature)  # 0 and 1 have infinite logits, and stay
+    return tempered
+
+
+# --- checks --------------------------------------------------------------------------------------------------------
+
+
+def _depths(hierarchy: Hierarchy) -> int:
+    return int(hierarchy.depth.max(initial=-1)) + 1
+
+
+def _check_pair(probs: Any, Y: Any, hierarchy: Hierarchy) -> tuple[NDArray[Any], Bools]:
+    given, truth = as_cells(probs, Y)
+    _check_width(given, hierarchy)
+    if not len(given):
+        raise ArgumentError("a calibration needs at least one row to be fitted on; there are none")
+    return given, truth
+
+
+def _check_width(given: NDArray[Any], hierarchy: Hierarchy) -> None:
+    if given.shape[1] != len(hierarchy):
+        raise LabelError(f"probabilities have {given.shape[1]} columns and the hierarchy {len(hierarchy)} nodes")
+
+
+def _check_temperature(value: float) -> None:
+    if isinstance(value, bool) or not (isinstance(value, Real) and 0 < value < np.inf):
+        raise ArgumentError(f"a temperature must be a number above 0, got {value!r}")
+
+
+def _check_least(least: int) -> None:
+    if isinstance(least, bool) or not (isinstance(least, int | np.integer) and least >= 1):
+        raise ArgumentError(f"least must be a whole number of at least 1, got {least!r}")

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import multiprocessing
+import stat
+from pathlib import Path
+
+import pytest
+
+from rarenode._io.files import replacing, sole_use
+from rarenode.errors import FolderInUseError
+
+
+def test_a_planted_link_is_not_written_through(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (tmp_path / ".model.json.part").symlink_to(precious)
+    with replacing(tmp_path / "model.json") as (part,):
+        part.write_text("new")
+    assert precious.read_text() == "mine"
+    assert (tmp_path / "model.json").read_text() == "new"
+    assert not (tmp_path / "model.json").is_symlink()
+
+
+def test_a_failure_leaves_the_old_file_and_no_temporary_one(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), replacing(path) as (part,):
+        part.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_two_writers_of_one_file_do_not_mix(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with replacing(path) as (first,):
+        first.write_text("first")
+        with replacing(path) as (second,):
+            second.write_text("second")
+        assert path.read_text() == "second"
+        assert first.read_text() == "first"
+    assert path.read_text() == "first"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_a_killed_process_left_is_removed_and_what_another_writes_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    context = multiprocessing.get_context("spawn")
+    ready = context.Event()
+    process = context.Process(target=_write_for_ever, args=(path, ready))
+    process.start()
+    assert ready.wait(60)
+    with replacing(path) as (part,):
+        part.write_text("ours")
+    assert len(list(tmp_path.iterdir())) == 2  # the file, and what the other process is writing
+    process.kill()
+    process.join()
+    with replacing(path) as (part,):
+        part.write_text("ours")
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_new_file_has_ordinary_permissions(tmp_path: Path) -> None:
+    (tmp_path / "ordinary").touch()
+    with replacing(tmp_path / "file") as (part,):
+        part.write_text("new")
+    modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("ordinary", "file")}
+    assert len(modes) == 1
+
+
+def test_a_name_as_long_as_the_file_system_allows_can_be_written(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * 255)
+    with replacing(path) as (part,):
+        part.write_text("new")
+    assert path.read_text() == "new"
+
+
+def test_a_folder_is_used_by_one_at_a_time(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with sole_use(folder), pytest.raises(FolderInUseError, match="another process is using"), sole_use(folder):
+        pass
+    with sole_use(folder):
+        assert folder.is_dir()
+
+
+def _write_for_ever(path: Path, ready: object) -> None:
+    with replacing(path) as (part,):
+        part.write_text("theirs")
+        ready.set()  # type: ignore[attr-defined]
+        multiprocessing.Event().wait()

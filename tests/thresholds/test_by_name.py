@@ -1,0 +1,107 @@
+"""`make_strategy`: every strategy from its name, and clear words for what is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rarenode.errors import ArgumentError
+from rarenode.thresholds import (
+    ExpectedF,
+    Fixed,
+    GlobalThreshold,
+    PrecisionFloor,
+    PriorMatched,
+    Strategy,
+    TunedPerNode,
+    make_strategy,
+)
+from rarenode.thresholds.by_name import EXAMPLES
+
+NAMES: dict[str, Strategy] = {
+    "fixed": Fixed(0.5),
+    "fixed:0.3": Fixed(0.3),
+    "global": GlobalThreshold("f1"),
+    "global:micro_f1": GlobalThreshold("micro_f1"),
+    "expected_f1": ExpectedF(1.0),
+    "expected_f2": ExpectedF(2.0),
+    "expected_f0.5": ExpectedF(0.5),
+    "prior": PriorMatched(1.0),
+    "prior:1.5": PriorMatched(1.5),
+    "tuned": TunedPerNode(10.0),
+    "tuned:0": TunedPerNode(0.0),
+    "precision_floor:0.2": PrecisionFloor(0.2),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_gives_its_strategy_and_the_strategy_its_name(name: str) -> None:
+    assert make_strategy(name) == NAMES[name]
+    assert NAMES[name].name == name
+
+
+@given(st.floats(0.0, 1.0, exclude_min=True))
+def test_no_digit_of_a_number_is_lost(number: float) -> None:
+    strategies = (
+        Fixed(number),
+        ExpectedF(number),
+        PriorMatched(number),
+        TunedPerNode(number),
+        PrecisionFloor(number),
+    )
+    for strategy in strategies:
+        assert make_strategy(strategy.name) == strategy
+
+
+def test_the_examples_in_the_message_are_strategies() -> None:
+    assert [make_strategy(text).name for text in EXAMPLES] == list(EXAMPLES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "f1", "Fixed", "fixed:", "fixed:x", "expected_f", "expected_fx", "prior:1.5:2", "precision_floor",
+     "precision_floor:", "tuned 5", "fixed\n:0.3", None, 5],
+)  # fmt: skip
+def test_an_unknown_name_is_told_what_is_known(text: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"unknown decision .*expected_f1") as caught:
+        make_strategy(text)
+    assert str(caught.value).isprintable()
+
+
+def test_a_very_long_name_is_not_repeated() -> None:
+    with pytest.raises(ArgumentError, match="of 1,000,000 characters") as caught:
+        make_strategy("x" * 1_000_000)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fixed:1.5", "threshold must be a number of at least 0 and at most 1"),
+        ("fixed:-0.1", "threshold"),
+        ("fixed:nan", "threshold"),
+        ("expected_f0", "beta must be a number above 0"),
+        ("expected_f-1", "beta"),
+        ("expected_finf", "beta"),
+        ("prior:0", "factor must be a number above 0"),
+        ("prior:inf", "factor"),
+        ("tuned:-1", "shrinkage must be a number of at least 0"),
+        ("tuned:inf", "shrinkage"),
+        ("precision_floor:0", "precision must be a number above 0 and at most 1"),
+        ("precision_floor:1.1", "precision"),
+        ("global:accuracy", "unknown metric 'accuracy'; choose one of f1, micro_f1"),
+    ],
+)
+def test_a_number_out_of_range_is_named(text: str, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        make_strategy(text)
+
+
+@pytest.mark.parametrize("value", [True, "0.5", None, [0.5]])
+@pytest.mark.parametrize("make", [Fixed, ExpectedF, PriorMatched, TunedPerNode, PrecisionFloor])
+def test_what_is_no_number_is_refused(make: Any, value: Any) -> None:
+    with pytest.raises(ArgumentError, match="must be a number"):
+        make(value)
