@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from rarenode.errors import FolderInUseError
+from rarenode.errors import FolderInUseError, TrainingError
 
 if sys.platform != "win32":
     import fcntl
@@ -55,9 +55,12 @@ def sole_use(folder: Path) -> Iterator[None]:
 
     Raises:
         FolderInUseError: another process holds the folder.
-        OSError: the folder cannot be made.
+        TrainingError: the folder cannot be created.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TrainingError(f"the folder {folder} cannot be created: {error.strerror}") from None
     if sys.platform == "win32":
         yield
         return
