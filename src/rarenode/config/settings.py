@@ -1,0 +1,346 @@
+"""`Settings`: every setting of a training, declared once, with its type, range, meaning and default.
+
+The estimator's parameters, the options of `rarenode fit`, TOML files, model files and the reference documentation all
+follow from this record, so a new setting is added here and where it is used. Nothing here needs torch.
+
+The defaults are what finds the most nodes at a good F1 (docs/guide/finding-rare-nodes.md has the evidence): an
+unweighted network with early stopping, blended with a forest, and per-node thresholds that maximise the expected F1 of
+out-of-fold predictions. ``Settings.preset("paper")`` has the values behind the paper's tables instead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic.fields import FieldInfo
+
+from rarenode._io.text import explain
+from rarenode.config.choices import (
+    Activation,
+    Classes,
+    EngineName,
+    EnsembleKind,
+    Focus,
+    ModelKind,
+    Reduction,
+    Resampling,
+    Rule,
+    ScheduleShape,
+    ScheduleTarget,
+    ScheduleUnit,
+    Side,
+    Weighting,
+    parse_model,
+    parse_strategy,
+    strategy_text,
+)
+from rarenode.errors import ArgumentError, FileFormatError, MissingFileError
+
+_Count = Annotated[int, Field(ge=1)]
+_NotNegative = Annotated[float, Field(ge=0)]
+_Positive = Annotated[float, Field(gt=0)]
+
+
+def _setting(default: Any, group: str, *, main: bool = False) -> Any:
+    """A field of `Settings`: its group in the documentation, and whether it is among the main ones."""
+    return Field(default, json_schema_extra={"group": group, "main": main})
+
+
+class Settings(BaseModel):
+    """How to train and how to decide.
+
+    >>> Settings(n_members=10, focus="gmu").n_members
+    10
+    >>> Settings(hidden_size=0)
+    Traceback (most recent call last):
+    rarenode.errors.ArgumentError: hidden_size: Input should be greater than or equal to 1; got 0
+    """
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+        protected_namespaces=(),
+    )
+
+    thresholds: str = _setting("expected_f1", "Decisions", main=True)
+    """How per-node thresholds are chosen: expected_f1 (or expected_f2, expected_f0.5, ...), prior, tuned, global,
+    precision_floor:0.2, or fixed:0.3. All but fixed are fitted to held-out rows, which cv or holdout provide."""
+    rule: Rule = _setting("add_ancestors", "Decisions")
+    """How decisions become coherent: add_ancestors of decided nodes, or drop_orphans, whose parent is not decided."""
+    cv: Annotated[int, Field(ge=2)] | None = _setting(3, "Decisions", main=True)
+    """Folds for out-of-fold predictions: train once without each fold, then once on all rows. 0: none."""
+    holdout: Annotated[float, Field(gt=0, lt=1)] | None = _setting(None, "Decisions", main=True)
+    """The fraction of rows to hold out instead of cv: faster, but the model learns from fewer rows."""
+
+    model: str = _setting("mlp+forest", "Model", main=True)
+    """What to train: mlp (an ensemble of perceptrons), forest, or mlp+forest, the geometric mean of both."""
+    n_members: _Count = _setting(1, "Model", main=True)
+    """Members of the mlp ensemble."""
+    ensemble: EnsembleKind = _setting("independent", "Model")
+    """What a member is: an independent network, or one Monte-Carlo dropout pass through a single network."""
+    hidden_size: _Count = _setting(500, "Model", main=True)
+    """Units in each hidden layer."""
+    n_layers: Annotated[int, Field(ge=1, le=100)] = _setting(3, "Model")
+    """Linear layers; 1 is a linear model."""
+    dropout: Annotated[float, Field(ge=0, lt=1)] = _setting(0.7, "Model")
+    """The probability that a hidden unit is dropped during training."""
+    activation: Activation = _setting("relu", "Model")
+    """The activation of hidden layers."""
+    n_trees: _Count = _setting(500, "Model", main=True)
+    """Trees of the forest."""
+
+    resampling: Resampling = _setting("none", "Rare nodes", main=True)
+    """Oversampling of rows with rare labels: LP-ROS or HROS-PD, as described or as published."""
+    weighting: Weighting = _setting("none", "Rare nodes", main=True)
+    """Node weights by rarity: as_published (behind the paper's tables) or as_described (in its text)."""
+    w0: _NotNegative = _setting(0.25, "Rare nodes", main=True)
+    """The smallest node weight."""
+    side: Literal["auto"] | Side = _setting("auto", "Rare nodes")
+    """Which labels node weights apply to; auto: negatives if weighting is as_published, positives if as_described."""
+    classes: Classes = _setting("nodes", "Rare nodes")
+    """N_classes in the node weights: the number of nodes, or 2 (binary)."""
+    focus: Focus = _setting("none", "Rare nodes", main=True)
+    """Focal weighting of each row and node, by an uncertainty of the ensemble or by the classic focal term."""
+    u0: _NotNegative = _setting(0.25, "Rare nodes", main=True)
+    """The smallest focal weight."""
+    k: _NotNegative = _setting(1.0, "Rare nodes", main=True)
+    """The exponent of the focal weight."""
+    schedule: ScheduleShape = _setting("constant", "Rare nodes")
+    """How node weights change during training."""
+    schedule_by: ScheduleUnit = _setting("batch", "Rare nodes")
+    """Whether the schedule runs over the batches of every epoch, or over the epochs."""
+    schedule_towards: ScheduleTarget = _setting(1, "Rare nodes")
+    """Where the schedule ends: 1 (the unweighted loss) or w0."""
+    mix: Annotated[float, Field(ge=0, le=1)] = _setting(1.0, "Rare nodes")
+    """The share of the weighted loss; the rest is the unweighted loss."""
+
+    epochs: _Count = _setting(100, "Training", main=True)
+    """Passes over the training rows, at most."""
+    patience: _Count | None = _setting(5, "Training", main=True)
+    """Early stopping: epochs without a better AP on held-out rows before training stops. 0: no early stopping."""
+    batch_size: _Count = _setting(32, "Training", main=True)
+    """Rows per training step."""
+    learning_rate: _Positive = _setting(1e-3, "Training", main=True)
+    """The learning rate of Adam."""
+    weight_decay: _NotNegative = _setting(1e-5, "Training")
+    """The L2 penalty of Adam."""
+    reduction: Reduction = _setting("auto", "Training")
+    """Mean or sum of the loss over rows and nodes; auto: mean for one member, sum for several."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = _setting(0, "Training", main=True)
+    """Determines initial weights, order of rows, dropout, trees and folds."""
+
+    engine: EngineName = _setting("auto", "Computation")
+    """What computes a training step: fused (fast, CPU only) or torch."""
+    device: str = _setting("cpu", "Computation", main=True)
+    """Where torch computes: cpu, cuda, cuda:1, mps, or auto, which is the best available."""
+    n_jobs: int | None = _setting(None, "Computation", main=True)
+    """Threads at most; not set or -1: all available cores."""
+    checkpoint_epochs: _Count | None = _setting(None, "Computation")
+    """Save a checkpoint every so many epochs."""
+    checkpoint_minutes: _Positive | None = _setting(5.0, "Computation")
+    """Save a checkpoint every so many minutes."""
+
+    if not TYPE_CHECKING:  # a type checker reads the fields, and knows their names and types
+
+        def __init__(self, **values: Any) -> None:
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                raise ArgumentError(explain(error, type(self))) from None
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _plain(cls, value: Any) -> Any:
+        """Numpy scalars, which a grid search passes in, are numbers too."""
+        return value.item() if hasattr(value, "dtype") and hasattr(value, "item") else value
+
+    @field_validator("patience", "cv", mode="before")
+    @classmethod
+    def _zero_is_none(cls, value: Any) -> Any:
+        """TOML has no None, and neither has the command line."""
+        return None if isinstance(value, int) and not isinstance(value, bool) and value == 0 else value
+
+    @field_validator("focus", mode="before")
+    @classmethod
+    def _no_focus(cls, focus: Any) -> Any:
+        return "none" if focus is None else focus
+
+    @field_validator("n_jobs")
+    @classmethod
+    def _some_threads(cls, n_jobs: int | None) -> int | None:
+        if n_jobs is not None and n_jobs < 1 and n_jobs != -1:
+            raise ValueError("it should be at least 1, or -1 for all cores")
+        return n_jobs
+
+    @field_validator("model")
+    @classmethod
+    def _known_models(cls, model: str) -> str:
+        return "+".join(parse_model(model))
+
+    @field_validator("thresholds")
+    @classmethod
+    def _known_strategy(cls, thresholds: str) -> str:
+        name, value = parse_strategy(thresholds)
+        return strategy_text(name, value)
+
+    @field_validator("schedule_towards", mode="after")
+    @classmethod
+    def _one(cls, towards: ScheduleTarget) -> ScheduleTarget:
+        return 1 if towards == 1 else towards  # True and 1.0 equal 1, but are written differently
+
+    @model_validator(mode="before")
+    @classmethod
+    def _holdout_replaces_cv(cls, values: Any) -> Any:
+        """The default of cv gives way to an explicit holdout."""
+        if isinstance(values, dict) and values.get("holdout") is not None and "cv" not in values:
+            return values | {"cv": None}
+        return values
+
+    @model_validator(mode="after")
+    def _has_held_out_rows(self) -> Self:
+        if self.holdout is not None and self.cv is not None:
+            raise ValueError("holdout and cv are two ways to hold out rows; set one of them")
+        if self.needs_held_out_rows and self.holdout is None and self.cv is None:
+            raise ValueError(f"thresholds={self.thresholds} is fitted to held-out rows; set cv or holdout")
+        return self
+
+    @property
+    def models(self) -> tuple[ModelKind, ...]:
+        """The parts of ``model``."""
+        return parse_model(self.model)
+
+    @property
+    def needs_held_out_rows(self) -> bool:
+        """Whether the thresholds are fitted to rows that the model was not trained on."""
+        return parse_strategy(self.thresholds)[0] != "fixed"
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """The settings of a preset, ``best`` or ``paper``, with changes.
+
+        >>> Settings.preset("paper").thresholds
+        'fixed'
+        """
+        if name not in PRESETS:
+            raise ArgumentError(f"unknown preset {name!r}; choose one of {', '.join(PRESETS)}")
+        return cls(**_merged(PRESETS[name], changes))
+
+    def changed(self, **changes: Any) -> Self:
+        """These settings with changes; a new ``holdout`` replaces ``cv``, and the other way round."""
+        return type(self)(**_merged(self.to_dict(), changes))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every setting by its name, as JSON can hold it; ``Settings(**values)`` is the inverse."""
+        return self.model_dump()
+
+    @classmethod
+    def read_toml(cls, path: Path | str) -> dict[str, Any]:
+        """The settings that a file with lines such as ``n_members = 10`` contains, each checked on its own.
+
+        Raises:
+            MissingFileError: there is no such file.
+            FileFormatError: it is not TOML, or contains something that is not a setting.
+        """
+        try:
+            values = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+        except FileNotFoundError:
+            raise MissingFileError(f"{path}: there is no such file of settings") from None
+        except OSError as error:
+            raise FileFormatError(path, None, f"it cannot be read: {error.strerror}") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
+            raise FileFormatError(path, None, f"this is not TOML: {error}") from None
+        try:
+            cls(**_merged(PRESETS["paper"], values))  # under which any single setting is valid by itself
+        except ArgumentError as error:
+            raise FileFormatError(path, None, str(error)) from None
+        return values
+
+    @classmethod
+    def from_toml(cls, path: Path | str) -> Self:
+        """Read a TOML file; what it does not mention takes its default.
+
+        Raises:
+            MissingFileError: there is no such file.
+            FileFormatError: it is not TOML, or its settings are not valid.
+        """
+        values = cls.read_toml(path)
+        try:
+            return cls(**values)
+        except ArgumentError as error:
+            raise FileFormatError(path, None, str(error)) from None
+
+    def to_toml(self) -> str:
+        """The settings as text that `from_toml` reads, each below its description."""
+        lines = []
+        zeros = {name: 0 for name in ZERO_IS_NONE if getattr(self, name) is None}
+        for name, value in (self.to_dict() | zeros).items():
+            setting = f"# {name} is not set" if value is None else f"{name} = {json.dumps(value)}"
+            lines.append(f"# {describe(name)}\n{setting}\n")
+        return "\n".join(lines)
+
+    @property
+    def decisive(self) -> dict[str, Any]:
+        """The settings that influence the result."""
+        return {name: value for name, value in self.to_dict().items() if name not in WITHOUT_INFLUENCE}
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 of the decisive settings."""
+        return hashlib.sha256(json.dumps(self.decisive, sort_keys=True).encode("ascii")).hexdigest()
+
+
+ZERO_IS_NONE = ("patience", "cv")
+"""Settings whose 0 means not set; TOML and the command line have no None."""
+WITHOUT_INFLUENCE = frozenset({"checkpoint_epochs", "checkpoint_minutes", "n_jobs"})
+"""Settings that cannot change the result, and so may differ when a training is resumed."""
+
+PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "best": MappingProxyType({}),
+        "paper": MappingProxyType(
+            {
+                "thresholds": "fixed",
+                "cv": None,
+                "model": "mlp",
+                "weighting": "as_published",
+                "patience": None,
+                "batch_size": 4,
+                "learning_rate": 1e-4,
+            }
+        ),
+    }
+)
+"""What each preset sets; everything else has its default."""
+
+
+def setting_fields() -> Iterator[tuple[str, FieldInfo, str, bool]]:
+    """Name, field, group, and whether it is a main setting, in the order of documentation."""
+    for name, field in Settings.model_fields.items():
+        extra = field.json_schema_extra
+        assert isinstance(extra, dict)  # noqa: S101 (`_setting` puts it there)
+        yield name, field, str(extra["group"]), bool(extra["main"])
+
+
+def describe(name: str) -> str:
+    """The description of a setting, in one line."""
+    return " ".join((Settings.model_fields[name].description or "").split())
+
+
+def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Both, changes first; ``holdout`` and ``cv`` are alternatives, so a new one removes the other."""
+    merged = dict(base) | dict(changes)
+    if changes.get("holdout") is not None and not changes.get("cv"):
+        merged["cv"] = None
+    elif changes.get("cv") and changes.get("holdout") is None:
+        merged["holdout"] = None
+    return merged
