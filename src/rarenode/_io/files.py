@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -24,6 +25,9 @@ SUFFIX = ".part"
 """Ends the name of a temporary file."""
 NAME_CHARACTERS = 50
 """So many of a file's name begin that of its temporary file; all of a long name would leave no room for the rest."""
+
+_held: set[tuple[int, Path]] = set()
+"""The folders in use, each with the thread that uses it."""
 
 
 @contextmanager
@@ -51,7 +55,9 @@ def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
 
 @contextmanager
 def sole_use(folder: Path) -> Iterator[None]:
-    """Keep other processes out of a folder, which is made if need be. The lock ends with the process.
+    """Keep others out of a folder, which is created if need be, until the end of the block or of the process.
+
+    Within the block the same thread may enter again, for the same folder.
 
     Raises:
         FolderInUseError: another process holds the folder.
@@ -64,6 +70,10 @@ def sole_use(folder: Path) -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
+    mine = (threading.get_ident(), folder.resolve())
+    if mine in _held:
+        yield
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         try:
@@ -72,8 +82,10 @@ def sole_use(folder: Path) -> Iterator[None]:
             raise FolderInUseError(f"another process is using {folder}") from None
         except OSError:  # some network file systems cannot lock a folder; a single process is fine without
             pass
+        _held.add(mine)
         yield
     finally:
+        _held.discard(mine)
         os.close(descriptor)
 
 

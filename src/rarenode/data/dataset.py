@@ -1,66 +1,243 @@
-"""`Dataset`: rows split for training, validation and test over one hierarchy; and `load_dataset`, by name."""
+"""`Dataset`: features and labels of rows over one hierarchy, the one record that readers return and training takes.
+
+`DatasetSplits` is a dataset in three parts, as benchmarks come, and `load_dataset` reads one of the catalogue.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rarenode.data.arff import ArffFile, read_arff
-from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, catalogue, find_entry
+from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, SplitName, catalogue, find_entry
 from rarenode.data.locations import data_root
-from rarenode.data.preparation import Preparation, as_float32, prepare_as_published
-from rarenode.errors import ArgumentError, DataError, MissingFileError
+from rarenode.data.preparation import Preparation
+from rarenode.errors import ArgumentError, DataError, LabelError, MissingFileError
 from rarenode.hierarchy import Hierarchy
 
-Prepare = Literal["as_published", "no_leakage", "none"]
-
-
-@dataclass(frozen=True, eq=False)
-class Split:
-    """Some rows."""
-
-    X: NDArray[np.float32]
-    """(rows, features)."""
-    Y: NDArray[np.bool_]
-    """(rows, nodes), closed under ancestors."""
-
-    def __len__(self) -> int:
-        return len(self.Y)
+ROOT = "root"
+"""The name of the artificial root that tree-shaped benchmark files have."""
+Prepare = Literal["none", "no_leakage"]
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Features and labels over one hierarchy, in three splits."""
+    """Rows with features and labels over one hierarchy.
 
-    name: str
-    train: Split
-    valid: Split | None
-    """None where the dataset has no validation rows of its own."""
-    test: Split
+    Features are raw, as in the file: NaN where missing, not standardised. A model prepares them itself.
+    """
+
+    X: Any
+    """(rows, features): a float array, NaN where a value is missing, or a scipy sparse matrix."""
+    Y: NDArray[np.bool_]
+    """(rows, nodes), closed under ancestors. A row without known labels has none."""
     hierarchy: Hierarchy
     scored: NDArray[np.bool_]
-    """Which nodes count, in the loss and in the metrics; an artificial root does not."""
-    feature_names: tuple[str, ...]
+    """(nodes,): which nodes count in the loss and in the metrics; an artificial root does not."""
+    feature_names: tuple[str, ...] | None = None
+    ids: tuple[str, ...] | None = None
+    """Names of the rows; None numbers them from 0."""
+    labelled: NDArray[np.bool_] | None = None
+    """(rows,): whether the labels of a row are known; None: all are."""
+    sample_weight: NDArray[np.float32] | None = None
+    """(rows,): how much each row counts in training; None: 1 each."""
+    name: str = ""
+    """Where the rows come from: a file, or a name of the catalogue."""
+    n_counted: int | None = None
+    """So many of the rows, the first ones, define the node weights and are resampled; None: all. The paper trains on
+    training and validation rows, but counts and resamples only the former."""
+
+    def __post_init__(self) -> None:
+        rows, nodes = len(self.Y), len(self.hierarchy)
+        if self.Y.dtype != np.bool_ or self.Y.ndim != 2 or self.Y.shape[1] != nodes:
+            raise LabelError(f"Y must be boolean of the shape (rows, {nodes}); got {self.Y.dtype} {self.Y.shape}")
+        if getattr(self.X, "ndim", 0) != 2 or self.X.shape[0] != rows:
+            raise DataError(f"X must have the shape ({rows}, features), as Y has {rows} rows; got {np.shape(self.X)}")
+        if self.scored.dtype != np.bool_ or self.scored.shape != (nodes,) or not self.scored.any():
+            raise ArgumentError(f"scored must be a boolean mask of {nodes} nodes with at least one set")
+        if self.feature_names is not None and len(self.feature_names) != self.X.shape[1]:
+            raise DataError(f"there are {len(self.feature_names)} feature names for {self.X.shape[1]} features")
+        for what in ("ids", "labelled", "sample_weight"):
+            values = getattr(self, what)
+            if values is not None and len(values) != rows:
+                raise DataError(f"{what} has {len(values)} values for {rows} rows")
+        if self.n_counted is not None and not 0 < self.n_counted <= rows:
+            raise ArgumentError(f"n_counted must lie between 1 and the {rows} rows, got {self.n_counted}")
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: Any,
+        Y: Any,
+        hierarchy: Hierarchy,
+        *,
+        unscored: Sequence[str] | None = None,
+        feature_names: Sequence[str] | None = None,
+        sample_weight: Any = None,
+        name: str = "",
+    ) -> Self:
+        """A dataset from arrays; ancestors of labels are added.
+
+        Args:
+            X: (rows, features), NaN where missing.
+            Y: (rows, nodes) of 0 and 1.
+            hierarchy: of the labels.
+            unscored: nodes that count neither in the loss nor in the metrics; None: an artificial root.
+            feature_names: names of the columns of X.
+            sample_weight: (rows,), how much each row counts in training.
+            name: where the rows come from.
+
+        >>> tree = Hierarchy.from_edges([("animal", "cat"), ("animal", "dog")])
+        >>> Dataset.from_arrays([[0.5], [1.5]], [[0, 1, 0], [0, 0, 1]], tree).Y.astype(int)
+        array([[1, 1, 0],
+               [1, 0, 1]])
+        """
+        return cls(
+            X=X if hasattr(X, "tocsr") else np.asarray(X),
+            Y=hierarchy.close(Y).astype(np.bool_),
+            hierarchy=hierarchy,
+            scored=scored_nodes(hierarchy, unscored),
+            feature_names=None if feature_names is None else tuple(feature_names),
+            sample_weight=None if sample_weight is None else np.asarray(sample_weight, dtype=np.float32),
+            name=name,
+        )
+
+    def __len__(self) -> int:
+        return len(self.Y)
 
     def __repr__(self) -> str:
-        rows = "/".join(str(len(split)) if split is not None else "-" for split in (self.train, self.valid, self.test))
-        return f"<Dataset {self.name}: {rows} rows, {len(self.feature_names)} features, {self.hierarchy!r}>"
+        title = f"{self.name}: " if self.name else ""
+        return f"<Dataset {title}{len(self)} rows, {self.n_features} features, {self.hierarchy!r}>"
+
+    @property
+    def n_features(self) -> int:
+        """Columns of X."""
+        return int(self.X.shape[1])
+
+    @property
+    def counted_Y(self) -> NDArray[np.bool_]:  # noqa: N802 (Y is the field's name for labels)
+        """Labels of the rows that define the node weights."""
+        return self.Y[: self.n_counted]
+
+    def take(self, rows: NDArray[np.int64]) -> Self:
+        """Some of the rows, in their order; if none of them is counted, all of them are."""
+        chosen = np.sort(rows)
+        counted = None if self.n_counted is None else int(np.count_nonzero(chosen < self.n_counted)) or None
+        return replace(
+            self,
+            X=self.X[chosen],
+            Y=self.Y[chosen],
+            ids=None if self.ids is None else tuple(self.ids[row] for row in chosen.tolist()),
+            labelled=None if self.labelled is None else self.labelled[chosen],
+            sample_weight=None if self.sample_weight is None else self.sample_weight[chosen],
+            n_counted=counted,
+        )
+
+    def with_labels_only(self) -> Self:
+        """The rows whose labels are known."""
+        if self.labelled is None or self.labelled.all():
+            return self
+        return self.take(np.flatnonzero(self.labelled))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 of everything that training depends on but the hierarchy, which has its own."""
+        digest = hashlib.sha256()
+        X = self.X
+        parts = (X.data, X.indices, X.indptr) if hasattr(X, "indptr") else (X,)
+        for array in (*parts, self.Y, self.scored, np.array(len(self.counted_Y)), self.sample_weight):
+            if array is None:
+                digest.update(b"none;")
+            else:
+                digest.update(f"{array.dtype.str}{array.shape};".encode("ascii"))
+                digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
 
 
-def load_dataset(name: str, root: Path | str | None = None, prepare: Prepare = "as_published") -> Dataset:
+@dataclass(frozen=True, eq=False)
+class DatasetSplits:
+    """A dataset in parts: training, validation and test rows."""
+
+    name: str
+    train: Dataset
+    valid: Dataset | None
+    """None where the dataset has no validation rows."""
+    test: Dataset
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """The hierarchy of all parts."""
+        return self.train.hierarchy
+
+    @property
+    def scored(self) -> NDArray[np.bool_]:
+        """Which nodes count."""
+        return self.train.scored
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the columns of X."""
+        return self.train.feature_names
+
+    def part(self, split: SplitName) -> Dataset:
+        """The rows of a split.
+
+        Raises:
+            ArgumentError: the dataset has no such rows.
+        """
+        rows: Dataset | None = getattr(self, split)
+        if rows is None:
+            raise ArgumentError(f"{self.name} has no {split} rows")
+        return rows
+
+    @property
+    def train_and_valid(self) -> Dataset:
+        """Training and validation rows together; only the former are counted, as in the paper."""
+        train, valid = self.train, self.valid
+        if valid is None:
+            return train
+        return replace(
+            train,
+            X=np.concatenate([train.X, valid.X]),
+            Y=np.concatenate([train.Y, valid.Y]),
+            labelled=_both(train.labelled, valid.labelled, len(train), len(valid)),
+            n_counted=len(train),
+        )
+
+    def __repr__(self) -> str:
+        rows = "/".join("-" if part is None else str(len(part)) for part in (self.train, self.valid, self.test))
+        return f"<DatasetSplits {self.name}: {rows} rows, {self.train.n_features} features, {self.hierarchy!r}>"
+
+
+def scored_nodes(hierarchy: Hierarchy, unscored: Sequence[str] | None = None) -> NDArray[np.bool_]:
+    """Which nodes count: all but ``unscored``; None leaves out an artificial root, the only root, named ``root``."""
+    if unscored is None:
+        unscored = [ROOT] if hierarchy.roots == (ROOT,) and len(hierarchy) > 1 else []
+    unknown = [node for node in unscored if node not in hierarchy]
+    if unknown:
+        raise ArgumentError(f"unscored: {unknown[0]!r} is not a node of the hierarchy")
+    left_out = set(unscored)
+    return np.array([node not in left_out for node in hierarchy.nodes])
+
+
+def load_dataset(name: str, root: Path | str | None = None, prepare: Prepare = "none") -> DatasetSplits:
     """Load a dataset of the catalogue from disk.
 
     Args:
         name: such as ``cellcycle_FUN``, ``derisi_GO``, ``enron``, ``diatoms``; `rarenode data list` shows all.
             The training files of ``expr_FUN_rebuilt`` and ``expr_GO_rebuilt`` are reconstructions.
-        root: the folder that holds the data; defaults to the environment variable ``RARENODE_DATA``, then the user's
+        root: the folder that holds the data; default: the environment variable ``RARENODE_DATA``, then the user's
             cache.
-        prepare: ``as_published`` (what produced the paper's tables), ``no_leakage`` (statistics of training rows
-            only), or ``none`` (as in the files, NaN where missing).
+        prepare: ``none`` (raw features, NaN where missing: models prepare them), or ``no_leakage`` (filled and
+            standardised with statistics of the training rows). `rarenode.paper.load_as_published` has the preparation
+            behind the paper's tables, which uses statistics of the test rows.
 
     Raises:
         UnknownDatasetError: there is no such name.
@@ -68,26 +245,44 @@ def load_dataset(name: str, root: Path | str | None = None, prepare: Prepare = "
         FileFormatError: a file is malformed.
     """
     if prepare not in get_args(Prepare):
-        raise ArgumentError(f"unknown preparation {prepare!r}; choose one of {', '.join(get_args(Prepare))}")
+        raise ArgumentError(
+            f"unknown preparation {prepare!r}; choose one of {', '.join(get_args(Prepare))}, or call "
+            "rarenode.paper.load_as_published for the preparation behind the paper's tables"
+        )
     entry = find_entry(name)
     folder = data_root(root)
     files = {file.split: _read(entry, file, folder) for file in entry.files}
-    train, valid, test = files["train"], files.get("valid"), files["test"]
+    train = files["train"]
     for file in entry.files:
         other = files[file.split]
         if other.hierarchy != train.hierarchy or other.feature_names != train.feature_names:
             what = "features" if other.hierarchy == train.hierarchy else "classes"
             raise DataError(f"{folder / file.path}: its {what} are not those of {name}'s training file")
-    features = _prepared(train.X, None if valid is None else valid.X, test.X, prepare)
-    return Dataset(
-        name=name,
-        train=Split(features[0], train.Y),
-        valid=None if valid is None or features[1] is None else Split(features[1], valid.Y),
-        test=Split(features[2], test.Y),
-        hierarchy=train.hierarchy,
-        scored=np.array([node not in entry.unscored for node in train.hierarchy.nodes]),
-        feature_names=train.feature_names,
-    )
+    scored = scored_nodes(train.hierarchy, entry.unscored)
+    parts = {
+        split: Dataset(
+            X=content.X,
+            Y=content.Y,
+            hierarchy=train.hierarchy,
+            scored=scored,
+            feature_names=train.feature_names,
+            name=name,
+        )
+        for split, content in files.items()
+    }
+    if prepare == "no_leakage":
+        preparation = Preparation.fit(train.X)
+        parts = {split: replace(part, X=preparation.apply(part.X)) for split, part in parts.items()}
+    return DatasetSplits(name, parts["train"], parts.get("valid"), parts["test"])
+
+
+def _both(
+    first: NDArray[np.bool_] | None, second: NDArray[np.bool_] | None, rows: int, more: int
+) -> NDArray[np.bool_] | None:
+    if first is None and second is None:
+        return None
+    parts = ((first, rows), (second, more))
+    return np.concatenate([np.ones(n, dtype=np.bool_) if mask is None else mask for mask, n in parts])
 
 
 def _read(entry: CatalogueEntry, file: CatalogueFile, folder: Path) -> ArffFile:
@@ -119,21 +314,45 @@ def _how_to_get(entry: CatalogueEntry, file: CatalogueFile, folder: Path) -> str
     return f"'rarenode data fetch {entry.name}{elsewhere}' downloads it.{alternative} {where}"
 
 
-Features = NDArray[np.float32]
+def require_match(
+    data: str,
+    features: Sequence[str] | None,
+    hierarchy: Hierarchy | None,
+    model_features: Sequence[str] | None,
+    model_hierarchy: Hierarchy,
+) -> None:
+    """Raise a `DataError` unless ``data`` has the model's features and hierarchy, as far as they are known."""
+    if model_features is not None and features is not None:
+        difference = _difference(features, model_features, "features")
+        if difference is not None:
+            raise DataError(f"{data} does not fit the model: {difference}")
+    if hierarchy is None:
+        return
+    difference = _difference(hierarchy.nodes, model_hierarchy.nodes, "nodes")
+    if difference is None and hierarchy != model_hierarchy:
+        difference = _difference(_edges(hierarchy), _edges(model_hierarchy), "edges")
+    if difference is not None:
+        raise DataError(f"{data} does not fit the model: {difference}")
 
 
-def _prepared(
-    train: NDArray[np.float64], valid: NDArray[np.float64] | None, test: NDArray[np.float64], prepare: Prepare
-) -> tuple[Features, Features | None, Features]:
-    match prepare:
-        case "as_published":
-            return prepare_as_published(train, valid, test)
-        case "no_leakage":
-            preparation = Preparation.fit(train)
-            return (
-                preparation.apply(train),
-                None if valid is None else preparation.apply(valid),
-                preparation.apply(test),
-            )
-        case "none":
-            return as_float32(train), None if valid is None else as_float32(valid), as_float32(test)
+def _edges(hierarchy: Hierarchy) -> list[str]:
+    return [f"{parent} > {child}" for parent, child in hierarchy.edges]
+
+
+def _difference(here: Sequence[str], there: Sequence[str], what: str) -> str | None:
+    known_here, known_there = set(here), set(there)
+    added = [name for name in here if name not in known_there]
+    missing = [name for name in there if name not in known_here]
+    if added or missing:
+        problems = [f"it has {what} that the model does not have: {_some(added)}"] if added else []
+        problems += [f"it lacks {what} of the model: {_some(missing)}"] if missing else []
+        return "; ".join(problems)
+    for place, (ours, theirs) in enumerate(zip(here, there, strict=True)):
+        if ours != theirs:
+            return f"its {what} have another order; number {place + 1} is {ours!r} and the model's is {theirs!r}"
+    return None
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

@@ -1,10 +1,7 @@
-"""From raw features to what a network is fed: missing values filled, columns standardised, float32.
+"""`Preparation`: from raw features to network input. Missing values are filled, columns standardised, float32.
 
-Two ways. `Preparation` takes every statistic from training rows and applies it unchanged to whatever comes later; it
-is the right one for your own data. `prepare_as_published` repeats what produced the paper's tables: each file's
-missing values are filled with the means *of that file*, test file included, and the scale comes from training and
-validation rows together. That leaks a little of the test distribution into its features, and is here only so that the
-tables can be reproduced.
+Every statistic comes from training rows, and is applied unchanged to whatever comes later. A preparation is part of
+the model that it was fitted for, so a row is prepared in the same way wherever it comes from.
 """
 
 from __future__ import annotations
@@ -18,7 +15,9 @@ from numpy.typing import NDArray
 from rarenode.errors import DataError
 
 LARGEST = 1e150
-"""Squares of larger numbers overflow, and with them the deviation."""
+"""Squares of larger numbers overflow, and with them the standard deviation."""
+CELLS_AT_A_TIME = 1 << 24
+"""A sparse matrix becomes dense in blocks of so many cells."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,43 +37,49 @@ class Preparation:
     """1 for a constant feature."""
 
     @classmethod
-    def fit(cls, X: NDArray[Any]) -> Self:
-        """Take the statistics from training rows."""
+    def fit(cls, X: Any) -> Self:
+        """Compute the statistics of training rows, (rows, features), NaN where missing; sparse or dense."""
         raw = _check(X, None)
-        if not len(raw):
-            raise DataError("statistics need at least one training row")
-        fill = known_means(raw)
-        mean, deviation = standardisation(np.where(np.isnan(raw), fill, raw))
+        if not raw.shape[0]:
+            raise DataError("a preparation needs at least one training row")
+        if _is_sparse(raw):
+            # Blocks of several columns are summed in the order in which a dense matrix would be.
+            blocks = max(1, min(raw.shape[1] // 2, raw.shape[0] * raw.shape[1] // CELLS_AT_A_TIME))
+            columns = np.array_split(np.arange(raw.shape[1]), blocks)
+            by_column = raw.tocsc()
+            parts = [cls._statistics(by_column[:, block].toarray(order="C")) for block in columns]
+            fill, mean, deviation = (np.concatenate(values) for values in zip(*parts, strict=True))
+        else:
+            fill, mean, deviation = cls._statistics(raw)
         return cls(fill, mean, deviation)
 
-    def apply(self, X: NDArray[Any]) -> NDArray[np.float32]:
+    @staticmethod
+    def _statistics(raw: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        fill = known_means(raw)
+        return fill, *standardisation(np.where(np.isnan(raw), fill, raw))
+
+    def apply(self, X: Any) -> NDArray[np.float32]:
         """Fill missing values and standardise, with the training rows' statistics."""
         raw = _check(X, len(self.fill))
-        return as_float32((np.where(np.isnan(raw), self.fill, raw) - self.mean) / self.deviation)
+        if not _is_sparse(raw):
+            return as_float32((np.where(np.isnan(raw), self.fill, raw) - self.mean) / self.deviation)
+        result = np.empty(raw.shape, dtype=np.float32)
+        rows = max(1, CELLS_AT_A_TIME // max(1, raw.shape[1]))
+        for first in range(0, raw.shape[0], rows):
+            result[first : first + rows] = self.apply(raw[first : first + rows].toarray())
+        return result
 
 
-def prepare_as_published(
-    train: NDArray[Any], valid: NDArray[Any] | None, test: NDArray[Any]
-) -> tuple[NDArray[np.float32], NDArray[np.float32] | None, NDArray[np.float32]]:
-    """Prepare the three splits as the paper's tables had them."""
-    filled = [_fill_from_itself(split) for split in (train, valid, test) if split is not None]
-    mean, deviation = standardisation(np.concatenate(filled[:-1]))
-    prepared = [as_float32((split - mean) / deviation) for split in filled]
-    return prepared[0], None if valid is None else prepared[1], prepared[-1]
-
-
-def as_float32(X: NDArray[np.float64]) -> NDArray[np.float32]:
-    """``X`` in single precision; a number that is too large for it is refused."""
-    too_large = np.abs(X) > np.finfo(np.float32).max
+def as_float32(X: Any) -> NDArray[np.float32]:
+    """``X`` in single precision and dense; a number that is too large for it is refused."""
+    dense = X.toarray() if _is_sparse(X) else np.asarray(X)
+    if dense.dtype == np.float32:
+        return dense
+    too_large = np.abs(dense) > np.finfo(np.float32).max
     if too_large.any():
         row, column = np.argwhere(too_large)[0].tolist()
-        raise DataError(f"row {row}, feature {column}: {X[row, column]:.3g} is too large for single precision")
-    return X.astype(np.float32)
-
-
-def _fill_from_itself(X: NDArray[Any]) -> NDArray[np.float64]:
-    raw = _check(X, None)
-    return np.where(np.isnan(raw), known_means(raw), raw)
+        raise DataError(f"row {row}, feature {column}: {dense[row, column]:.3g} is too large for single precision")
+    return dense.astype(np.float32)
 
 
 def known_means(X: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -86,21 +91,26 @@ def known_means(X: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def standardisation(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and deviation of each column; a deviation that is no more than rounding is taken as 1."""
+    """Mean and standard deviation of each column; a deviation that is no more than rounding counts as 1."""
     mean, deviation = X.mean(axis=0), X.std(axis=0)
     rounding = 10 * np.finfo(np.float64).eps * np.abs(mean)
     return mean, np.where(deviation <= rounding, 1.0, deviation)
 
 
-def _check(X: NDArray[Any], features: int | None) -> NDArray[np.float64]:
-    raw = np.asarray(X, dtype=np.float64)
+def _is_sparse(X: Any) -> bool:
+    return hasattr(X, "tocsr")
+
+
+def _check(X: Any, features: int | None) -> Any:
+    raw: Any = X.tocsr().astype(np.float64) if _is_sparse(X) else np.asarray(X, dtype=np.float64)
     if raw.ndim != 2 or (features is not None and raw.shape[1] != features):
         raise DataError(f"features must have the shape (rows, {features or 'features'}); got {raw.shape}")
-    too_large = np.abs(raw) > LARGEST
-    if too_large.any():
-        row, column = np.argwhere(too_large)[0].tolist()
+    values = raw.data if _is_sparse(raw) else raw
+    if (np.abs(values) > LARGEST).any():
+        dense = raw.toarray() if _is_sparse(raw) else raw
+        row, column = np.argwhere(np.abs(dense) > LARGEST)[0].tolist()
         raise DataError(
             f"row {row}, feature {column}: expected a number up to {LARGEST:.0e}, or NaN for a missing one; "
-            f"got {raw[row, column]}"
+            f"got {dense[row, column]}"
         )
     return raw

@@ -15,8 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.data.dataset import Dataset, Split
-from rarenode.data.preparation import Preparation
+from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 
@@ -39,7 +38,7 @@ def make_hierarchical(
     stop: float = 0.15,
     noise: float = 2.0,
     seed: int = 0,
-) -> Dataset:
+) -> DatasetSplits:
     """Draw a hierarchical multi-label dataset; half of the rows train, a quarter each validate and test.
 
     Args:
@@ -56,10 +55,10 @@ def make_hierarchical(
         seed: decides everything.
 
     Returns:
-        A `Dataset` named ``synthetic``, every node scored, features prepared with training statistics.
+        `DatasetSplits` named ``synthetic``, with every node scored.
 
     >>> make_hierarchical(rows=100, nodes=20, depth=3)
-    <Dataset synthetic: 50/25/25 rows, 50 features, <Hierarchy: tree of 20 nodes and 17 edges, depth 2>>
+    <DatasetSplits synthetic: 50/25/25 rows, 50 features, <Hierarchy: tree of 20 nodes and 17 edges, depth 2>>
     """
     _check(rows, nodes, depth, shape, features, labels_per_row, tail, stop, noise)
     rng = np.random.default_rng(seed)
@@ -69,16 +68,8 @@ def make_hierarchical(
     X = _draw_features(rng, hierarchy, Y, features, noise)
 
     train, valid, test = np.split(np.arange(rows), [rows // 2, rows // 2 + rows // 4])
-    preparation = Preparation.fit(X[train])
-    return Dataset(
-        name="synthetic",
-        train=Split(preparation.apply(X[train]), Y[train]),
-        valid=Split(preparation.apply(X[valid]), Y[valid]),
-        test=Split(preparation.apply(X[test]), Y[test]),
-        hierarchy=hierarchy,
-        scored=np.ones(len(hierarchy), dtype=np.bool_),
-        feature_names=tuple(f"x{column}" for column in range(features)),
-    )
+    whole = Dataset(X, Y, hierarchy, np.ones(len(hierarchy), dtype=np.bool_), name="synthetic")
+    return DatasetSplits("synthetic", whole.take(train), whole.take(valid), whole.take(test))
 
 
 def _draw_hierarchy(rng: np.random.Generator, nodes: int, depth: int, shape: Shape) -> Hierarchy:

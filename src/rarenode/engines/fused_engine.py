@@ -14,7 +14,7 @@ from rarenode.engines.fused_layers import CHUNKS, Floats, adam_constants
 from rarenode.engines.fused_loss import FOCUS_CODES
 from rarenode.engines.fused_step import fused_step, weight_place
 from rarenode.errors import ArgumentError, TrainingError
-from rarenode.models.mlp import MlpEnsemble, Parameters
+from rarenode.models.ensemble import MlpEnsemble, Parameters
 from rarenode.objective import NodeWeights
 
 ROWS_AT_A_TIME = 512

@@ -9,7 +9,7 @@ from rarenode.engines.fused_engine import FusedEngine
 from rarenode.engines.torch_engine import TorchEngine
 from rarenode.errors import ArgumentError
 from rarenode.models import MlpEnsemble
-from rarenode.models.mlp import Parameters
+from rarenode.models.ensemble import Parameters
 
 EngineName = Literal["auto", "fused", "torch"]
 

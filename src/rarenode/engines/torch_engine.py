@@ -10,7 +10,7 @@ from torch import Tensor
 from rarenode.engines.dropout import dropout_masks
 from rarenode.engines.engine import Adam, Objective, State
 from rarenode.errors import ArgumentError
-from rarenode.models.mlp import MlpEnsemble, Parameters
+from rarenode.models.ensemble import MlpEnsemble, Parameters
 from rarenode.models.network import EncodedNetwork, MlpNetwork
 from rarenode.objective import NodeWeights
 

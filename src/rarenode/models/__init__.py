@@ -1,7 +1,14 @@
-"""What is trained: ensembles of perceptrons, as shapes and as plain arrays of parameters, and forests."""
+"""The kinds of model: an ensemble of perceptrons, a forest, and a blend of both."""
 
+from rarenode.models.blend import MODELS as PARTS
+from rarenode.models.blend import Blend
+from rarenode.models.ensemble import MlpEnsemble, initial_parameters
 from rarenode.models.forest import Forest
 from rarenode.models.forest_growth import grow_forest
-from rarenode.models.mlp import MlpEnsemble, initial_parameters
+from rarenode.models.mlp import Mlp
+from rarenode.models.model import Model, Output
 
-__all__ = ["Forest", "MlpEnsemble", "grow_forest", "initial_parameters"]
+MODELS: dict[str, type[Model]] = {**PARTS, Blend.kind: Blend}
+"""Kind -> model, as model files name them."""
+
+__all__ = ["MODELS", "Blend", "Forest", "Mlp", "MlpEnsemble", "Model", "Output", "grow_forest", "initial_parameters"]

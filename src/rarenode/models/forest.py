@@ -20,15 +20,17 @@ out of bounds, or to a leaf without rows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Self
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, Self
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.errors import ArgumentError, DataError
+from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
+from rarenode.models.model import Floats, Layout, Output, check_input
+from rarenode.objective import uncertainty as uncertainty_of
 
 Integers = NDArray[np.int32]
 
@@ -60,7 +62,7 @@ class ForestSizes:
                     f"a forest's {field.name} must be a whole number from {least} to {MOST:,}, got {value!r}"
                 )
 
-    def layout(self) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]]:
+    def layout(self) -> Layout:
         """Name -> type and shape of every array."""
         return {
             "roots": (_INTEGER, (self.trees,)),
@@ -102,6 +104,7 @@ class Forest:
     """(training rows + 1,): the nodes of a row are ``label_columns[label_starts[row]:label_starts[row + 1]]``."""
     label_columns: Integers
     """Columns of nodes, rising within a row."""
+    kind: ClassVar[str] = "forest"
 
     def __post_init__(self) -> None:
         for name in ("features", "nodes"):
@@ -135,9 +138,24 @@ class Forest:
             labels=self.label_columns.size,
         )
 
-    def predict_proba(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
+    @property
+    def n_features(self) -> int:
+        """Columns of the input."""
+        return self.features
+
+    @property
+    def n_nodes(self) -> int:
+        """Columns of the output."""
+        return self.nodes
+
+    def compute(self, X: Floats, *, highest: bool = False, uncertainty: str | None = None) -> Output:
+        """See `Model.compute`. A forest is one member: its uncertainty is that of its probabilities."""
+        probs = self.predict_proba(X)
+        return Output(probs, uncertainty=None if uncertainty is None else uncertainty_of(probs[None], uncertainty))
+
+    def predict_proba(self, X: Floats) -> Floats:
         """Coherent probabilities (rows, nodes) of rows (rows, features), whatever the number of threads."""
-        check_rows(X, self.features)
+        check_input(X, self.features)
         probs = np.empty((len(X), self.nodes), dtype=np.float32)
         _add_up(
             np.ascontiguousarray(X), self.roots, self.feature, self.threshold, self.left, self.right,
@@ -149,13 +167,31 @@ class Forest:
         """Everything but ``features`` and ``nodes``, by name."""
         return {name: getattr(self, name) for name in ARRAYS}
 
+    def describe(self) -> dict[str, Any]:
+        """See `Model.describe`."""
+        return {"features": self.features, "nodes": self.nodes} | asdict(self.sizes)
+
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], features: int, hierarchy: Hierarchy) -> Self:
-        """The forest of `arrays`, which may come from anywhere.
+    def layout(cls, description: Mapping[str, Any]) -> Layout:
+        """See `Model.layout`."""
+        expected = {"features", "nodes"} | {field.name for field in fields(ForestSizes)}
+        odd = min(expected ^ set(description), default=None)
+        if odd is not None:
+            raise ArgumentError(f"its description {'must not' if odd in description else 'must'} contain {odd!r}")
+        return ForestSizes(**{n: v for n, v in description.items() if n not in ("features", "nodes")}).layout()
+
+    @classmethod
+    def from_arrays(
+        cls, description: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], hierarchy: Hierarchy
+    ) -> Self:
+        """See `Model.from_arrays`; the arrays may come from anywhere.
 
         Raises:
             ArgumentError: they are no forest over these features and nodes; says which array is wrong, and where.
         """
+        features = description["features"]
+        if description["nodes"] != len(hierarchy):
+            raise ArgumentError(f"the forest has {description['nodes']} nodes, and the hierarchy {len(hierarchy)}")
         odd = min(arrays.keys() ^ set(ARRAYS), default=None)
         if odd is not None:
             raise ArgumentError(
@@ -167,15 +203,6 @@ class Forest:
 
 
 ARRAYS = tuple(field.name for field in fields(Forest) if field.name not in ("features", "nodes"))
-
-
-def check_rows(X: NDArray[Any], features: int) -> None:
-    """Make sure that trees can be walked with ``X``: float32 (rows, features), every number finite."""
-    if X.dtype != np.float32 or X.ndim != 2 or X.shape[1] != features:
-        raise DataError(f"X must be float32 of the shape (rows, {features}); got {X.dtype} {X.shape}")
-    if not np.isfinite(X).all():
-        row, column = np.argwhere(~np.isfinite(X))[0].tolist()
-        raise DataError(f"row {row}, feature {column} is {X[row, column]}; fill missing values first")
 
 
 # --- checks --------------------------------------------------------------------------------------------------------

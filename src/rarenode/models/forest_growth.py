@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode.errors import ArgumentError, DataError, LabelError
-from rarenode.models.forest import MOST, Forest, Integers, check_rows
+from rarenode.models.forest import MOST, Forest, Integers
+from rarenode.models.model import check_input
 
 
 class _Tree(NamedTuple):
@@ -221,7 +222,7 @@ def _check_training(X: NDArray[np.float32], Y: NDArray[np.bool_], scored: NDArra
         raise LabelError(f"Y must be boolean of the shape (rows, nodes), got {Y.dtype} {Y.shape}")
     if X.ndim != 2 or not X.shape[1]:
         raise DataError(f"X must have the shape (rows, features), got {X.shape}")
-    check_rows(X, X.shape[1])
+    check_input(X, X.shape[1])
     if len(X) != len(Y):
         raise DataError(f"X has {len(X)} rows and Y {len(Y)}")
     if not len(X):

@@ -1,94 +1,151 @@
-"""Ensembles of multi-layer perceptrons: their shape, their parameters, and how these begin.
+"""`Mlp`: a trained ensemble of multi-layer perceptrons.
 
-An ensemble has ``members``. ``independent`` members are models of their own. ``dropout`` members are Monte-Carlo passes
-through one model, each with its own dropout mask; they exist in training only.
-
-Parameters are float32 arrays with the models first: ``layer0.weight`` (models, out, in), ``layer0.bias`` (models,
-out), and so on. They begin as PyTorch's Linear layers do, uniform in +-1/sqrt(in), drawn for each model from its own
-stream, so that a model does not depend on how many others there are.
+Every member is constrained by itself, then members are averaged, as in the paper. Both keep a parent at least as
+probable as its child to the last bit: rounding never reverses an order, and each sum runs over the members in the same
+order.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Literal, get_args
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from rarenode.errors import ArgumentError
+from rarenode.hierarchy import Hierarchy
+from rarenode.models.ensemble import MlpEnsemble, Parameters
+from rarenode.models.model import Floats, Layout, Output, check_input
+from rarenode.models.network import MlpNetwork
+from rarenode.objective import constrain, uncertainty
 
-Activation = Literal["relu", "tanh"]
-EnsembleKind = Literal["independent", "dropout"]
-Parameters = dict[str, NDArray[np.float32]]
+Logits = Callable[[Floats], Floats]
+"""(rows, features) -> unconstrained logits (models, rows, nodes)."""
+
+CELLS_AT_A_TIME = 1 << 23
+"""Rows are computed in blocks whose widest layer has at most so many cells, so that memory stays bounded."""
 
 
-@dataclass(frozen=True)
-class MlpEnsemble:
-    """The shape of an ensemble of perceptrons."""
+@dataclass(frozen=True, eq=False)
+class Mlp:
+    """A trained ensemble of perceptrons. At inference there is no dropout, and a dropout ensemble is one network."""
 
-    features: int
-    nodes: int
-    hidden: int = 500
-    layers: int = 3
-    """Linear layers; 1 is a linear model."""
-    dropout: float = 0.7
-    """The chance that a hidden unit is dropped in training."""
-    activation: Activation = "relu"
-    members: int = 1
-    ensemble: EnsembleKind = "independent"
-
-    def __post_init__(self) -> None:
-        for name in ("features", "nodes", "hidden", "layers", "members"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise ArgumentError(f"{name} must be a whole number of at least 1, got {value!r}")
-        if not 0 <= self.dropout < 1:
-            raise ArgumentError(f"dropout must be at least 0 and less than 1, got {self.dropout!r}")
-        if self.activation not in get_args(Activation):
-            raise ArgumentError(
-                f"unknown activation {self.activation!r}; choose one of {', '.join(get_args(Activation))}"
-            )
-        if self.ensemble not in get_args(EnsembleKind):
-            raise ArgumentError(
-                f"unknown ensemble {self.ensemble!r}; choose one of {', '.join(get_args(EnsembleKind))}"
-            )
+    shape: MlpEnsemble
+    parameters: Parameters
+    hierarchy: Hierarchy
+    kind: ClassVar[str] = "mlp"
 
     @property
-    def models(self) -> int:
-        """Sets of parameters."""
-        return self.members if self.ensemble == "independent" else 1
+    def n_features(self) -> int:
+        """Columns of the input."""
+        return self.shape.features
 
     @property
-    def passes(self) -> int:
-        """Stochastic passes through each model in training."""
-        return self.members // self.models
+    def n_nodes(self) -> int:
+        """Columns of the output."""
+        return self.shape.nodes
 
-    @property
-    def sizes(self) -> tuple[tuple[int, int], ...]:
-        """(in, out) of each layer."""
-        widths = [self.features, *[self.hidden] * (self.layers - 1), self.nodes]
-        return tuple(pairwise(widths))
+    @cached_property
+    def _network(self) -> MlpNetwork:
+        """Built once, not for every prediction."""
+        return MlpNetwork(self.shape, self.parameters).eval()
 
-    @property
-    def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Name -> shape of every array of parameters."""
-        shapes: dict[str, tuple[int, ...]] = {}
-        for layer, (inputs, outputs) in enumerate(self.sizes):
-            shapes[f"layer{layer}.weight"] = (self.models, outputs, inputs)
-            shapes[f"layer{layer}.bias"] = (self.models, outputs)
-        return shapes
+    @torch.no_grad()
+    def logits(self, X: Floats) -> Floats:
+        """Unconstrained logits (models, rows, nodes)."""
+        return np.asarray(self._network(torch.tensor(X)).numpy())
+
+    def member_probs(self, X: Floats) -> Floats:
+        """Each member's constrained probabilities, (models, rows, nodes)."""
+        check_input(X, self.shape.features)
+        result = np.empty((self.shape.models, len(X), self.shape.nodes), dtype=np.float32)
+        for rows in _blocks(len(X), self.shape):
+            result[:, rows] = constrain(_sigmoid(self.logits(X[rows])), self.hierarchy)
+        return result
+
+    def compute(self, X: Floats, *, highest: bool = False, uncertainty: str | None = None) -> Output:
+        """See `Model.compute`. Uncertainties are computed from unconstrained probabilities.
+
+        A single network cannot disagree with itself: its epistemic uncertainties are 0, its ``gmu`` is its ``bbma``,
+        and its ``predictive`` is its ``aleatoric``, which say how close its probability is to one half.
+        """
+        check_input(X, self.shape.features)
+        return mean_probs(self.logits, X, self.shape, self.hierarchy, highest=highest, kind=uncertainty)
+
+    def describe(self) -> dict[str, Any]:
+        """See `Model.describe`."""
+        return asdict(self.shape)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See `Model.arrays`."""
+        return dict(self.parameters)
+
+    @classmethod
+    def layout(cls, description: Mapping[str, Any]) -> Layout:
+        """See `Model.layout`."""
+        shapes = _shape(description).parameter_shapes
+        return {name: (np.dtype(np.float32), size) for name, size in shapes.items()}
+
+    @classmethod
+    def from_arrays(
+        cls, description: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], hierarchy: Hierarchy
+    ) -> Self:
+        """See `Model.from_arrays`."""
+        shape = _shape(description)
+        if shape.nodes != len(hierarchy):
+            raise ArgumentError(f"the network has {shape.nodes} nodes, and the hierarchy {len(hierarchy)}")
+        for name, array in arrays.items():
+            if not np.isfinite(array).all():
+                raise ArgumentError(f"{name} has values that are not finite")
+        return cls(shape, dict(arrays), hierarchy)
 
 
-def initial_parameters(shape: MlpEnsemble, seed: int) -> Parameters:
-    """The parameters before the first step."""
-    arrays = {name: np.empty(size, dtype=np.float32) for name, size in shape.parameter_shapes.items()}
-    for model in range(shape.models):
-        rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, model])))
-        for layer, (inputs, _) in enumerate(shape.sizes):
-            bound = 1 / np.sqrt(inputs)
-            for part in ("weight", "bias"):
-                array = arrays[f"layer{layer}.{part}"][model]
-                array[...] = rng.uniform(-bound, bound, size=array.shape)
-    return arrays
+def mean_probs(
+    logits: Logits,
+    X: Floats,
+    shape: MlpEnsemble,
+    hierarchy: Hierarchy,
+    *,
+    highest: bool = False,
+    kind: str | None = None,
+) -> Output:
+    """The members' mean of constrained probabilities, (rows, nodes), and what else `Model.compute` may be asked for."""
+    if kind is not None:
+        uncertainty(np.zeros((1, 1), dtype=np.float32), kind)  # an unknown kind is refused even if there are no rows
+    probs = np.empty((len(X), shape.nodes), dtype=np.float32)
+    most = np.empty_like(probs) if highest and shape.models > 1 else None
+    unsure = None if kind is None else np.empty_like(probs)
+    for rows in _blocks(len(X), shape):
+        free = _sigmoid(logits(X[rows]))
+        members = constrain(free, hierarchy)
+        total = np.zeros(members.shape[1:], dtype=np.float64)
+        for member in members:
+            total += member
+        probs[rows] = total / len(members)
+        if most is not None:
+            most[rows] = members.max(axis=0)
+        if unsure is not None and kind is not None:
+            unsure[rows] = uncertainty(free, kind)
+    return Output(probs, most, unsure)
+
+
+def _blocks(rows: int, shape: MlpEnsemble) -> Iterator[slice]:
+    step = max(1, CELLS_AT_A_TIME // (shape.models * max(shape.nodes, shape.hidden, shape.features)))
+    for first in range(0, rows, step):
+        yield slice(first, min(first + step, rows))
+
+
+def _sigmoid(logits: Floats) -> Floats:
+    """Probabilities, without overflow."""
+    return np.asarray(torch.from_numpy(logits).sigmoid().numpy())
+
+
+def _shape(description: Mapping[str, Any]) -> MlpEnsemble:
+    odd = min({field.name for field in fields(MlpEnsemble)} ^ set(description), default=None)
+    if odd is not None:
+        raise ArgumentError(f"its description {'must not' if odd in description else 'must'} contain {odd!r}")
+    return MlpEnsemble(**description)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rarenode.models.mlp import MlpEnsemble, Parameters
+from rarenode.models.ensemble import MlpEnsemble, Parameters
 
 Masks = Callable[[int, int, int], Tensor]
 """(layer, rows, width) -> boolean (members, rows, width): the units that are kept."""

@@ -1,27 +1,19 @@
-"""From rows and settings to a model: the loop, checkpoints and resuming, and the folder that a model is saved in."""
+"""From rows and settings to a model: the loop, out-of-fold fitting, checkpoints and resuming, the model folder."""
 
-from rarenode.training.checkpoint import remove_checkpoint
-from rarenode.training.fit import fit, fit_and_ask
-from rarenode.training.history import EpochRecord
-from rarenode.training.loop import train
-from rarenode.training.progress import Outlook, PlainProgress, RichProgress, Silent, Watch, choose_progress
-from rarenode.training.rows import TrainingRows
-from rarenode.training.settings import Settings
-from rarenode.training.trained import TrainedModel
+from rarenode.training.callbacks import Callback, EpochRecord, Plan, ShowProgress
+from rarenode.training.fit import Fitted, fit_model
+from rarenode.training.model import TrainedModel
+from rarenode.training.out_of_fold import OutOfFold
+from rarenode.training.train import train_model
 
 __all__ = [
+    "Callback",
     "EpochRecord",
-    "Outlook",
-    "PlainProgress",
-    "RichProgress",
-    "Settings",
-    "Silent",
+    "Fitted",
+    "OutOfFold",
+    "Plan",
+    "ShowProgress",
     "TrainedModel",
-    "TrainingRows",
-    "Watch",
-    "choose_progress",
-    "fit",
-    "fit_and_ask",
-    "remove_checkpoint",
-    "train",
+    "fit_model",
+    "train_model",
 ]

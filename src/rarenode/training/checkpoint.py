@@ -1,19 +1,21 @@
-"""Checkpoints: one file from which a training goes on as if it had never stopped.
+"""Checkpoints: one file from which a training resumes as if it had never stopped.
 
 The file holds the engine's state (parameters, Adam's moments, steps taken) as arrays, and in its header how far the
 training has come and what it is a checkpoint *of*: the fingerprints of rows, validation rows and hierarchy, the engine
 and the settings. A training that differs in any of these is not the same training, and is refused.
 
-One file, replaced atomically, so that arrays and header can never belong to different moments. A checkpoint that cannot
-be written costs nothing but itself: the one before stays, and training goes on.
+It is one file, replaced atomically, so arrays and header can never belong to different moments. If a checkpoint cannot
+be written, the one before stays, and training continues.
 """
 
 from __future__ import annotations
 
 import os
-import sys
+import signal
+import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -24,12 +26,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from rarenode._io.arrays import Arrays, layout_of, read_arrays, read_note, write_arrays
 from rarenode._io.files import replacing
 from rarenode._io.text import explain
+from rarenode.config import Settings
 from rarenode.errors import FileFormatError, ResumeError
-from rarenode.training.history import EpochRecord
-from rarenode.training.settings import Settings
-
-if sys.platform != "win32":
-    pass
+from rarenode.training.callbacks import EpochRecord
 
 FILE = "checkpoint.safetensors"
 
@@ -173,3 +172,34 @@ def remove_checkpoint(folder: Path | str) -> None:
     """Remove the checkpoint of a training whose model is saved."""
     Path(folder, FILE).unlink(missing_ok=True)
 
+
+@contextmanager
+def hold_interrupts() -> Iterator[Callable[[], None]]:
+    """Yield a function that raises KeyboardInterrupt if Ctrl-C has been pressed.
+
+    Python raises KeyboardInterrupt wherever it happens to be. In the middle of a step some parameters are updated and
+    others not, and such a state must never be saved. So the first Ctrl-C waits for a safe moment; the second acts at
+    once. Outside the main thread Python delivers no Ctrl-C, and a program with its own handler keeps it: then nothing
+    is deferred, and the function does nothing.
+    """
+    pressed = False
+
+    def note(signal_number: int, frame: object) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+
+    def release() -> None:
+        if pressed:
+            raise KeyboardInterrupt
+
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    holds = in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if holds:
+        signal.signal(signal.SIGINT, note)
+    try:
+        yield release
+    finally:
+        if holds:
+            signal.signal(signal.SIGINT, signal.default_int_handler)

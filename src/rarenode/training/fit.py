@@ -1,4 +1,4 @@
-"""`fit`: the whole way from rows and settings to a model that decides, with as many trainings as that takes."""
+"""`fit_model`: from rows and settings to a model with thresholds, with as many trainings as that takes."""
 
 from __future__ import annotations
 
@@ -7,65 +7,65 @@ from pathlib import Path
 
 import numpy as np
 
-from rarenode.data.dataset import Split
+from rarenode.config import Settings
+from rarenode.data.dataset import Dataset
 from rarenode.errors import ArgumentError
-from rarenode.thresholds.by_name import make_strategy
-from rarenode.training.loop import train
-from rarenode.training.progress import Watch
-from rarenode.training.rows import TrainingRows
-from rarenode.training.settings import Settings
-from rarenode.training.trained import TrainedModel
-from rarenode.training.unseen import Unseen, cross_fit, hold_out
+from rarenode.thresholds import make_strategy
+from rarenode.training.callbacks import Callback
+from rarenode.training.model import TrainedModel
+from rarenode.training.out_of_fold import OutOfFold, cross_fit, hold_out
+from rarenode.training.train import require_labels, train_model
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A model that decides, and what is known of it on rows that it, or the model that was asked, has not seen."""
+    """The result of `fit_model`."""
 
     model: TrainedModel
-    unseen: Unseen | None
-    """None where all rows trained and none was set aside."""
+    held_out: OutOfFold | None
+    """The predictions to which thresholds were fitted; None where no row was held out."""
 
 
-def fit(
-    rows: TrainingRows,
+def fit_model(
+    data: Dataset,
     settings: Settings,
     *,
-    valid: Split | None = None,
+    valid: Dataset | None = None,
+    prepare: bool = True,
     folder: Path | str | None = None,
     resume: bool = False,
-    watch: Watch | None = None,
-) -> TrainedModel:
-    """Train, once or as often as ``holdout`` or ``folds`` ask for, and find the thresholds of ``decision``.
-
-    Arguments and errors are those of `train`; ``valid`` is for settings without holdout and folds. With folds, their
-    models lie in ``folder`` until `remove_folds`; where nothing is to be found on them, only the last is trained.
-    """
-    return fit_and_ask(rows, settings, valid=valid, folder=folder, resume=resume, watch=watch).model
-
-
-def fit_and_ask(
-    rows: TrainingRows,
-    settings: Settings,
-    *,
-    valid: Split | None = None,
-    folder: Path | str | None = None,
-    resume: bool = False,
-    watch: Watch | None = None,
+    callback: Callback | None = None,
 ) -> Fitted:
-    """The same as `fit`, together with the unseen rows on which the thresholds were found."""
-    if valid is not None and (settings.folds is not None or settings.holdout is not None):
-        raise ArgumentError("holdout and folds choose validation rows themselves; give none, or set neither")
-    strategy = make_strategy(settings.decision)
-    if settings.folds is not None and (settings.needs_unseen_rows or settings.early_stopping is not None):
-        unseen: Unseen = cross_fit(rows, settings, settings.folds, folder=folder, resume=resume, watch=watch)
-        # What was asked for; the last training had epochs of its own, which its history tells.
-        model = unseen.decide(strategy, settings.rule)
-        told = replace(model, settings=settings, fingerprints={**model.fingerprints, "settings": settings.fingerprint})
-        return Fitted(told, unseen)
+    """Train as often as ``cv`` or ``holdout`` require, and fit the thresholds.
+
+    With ``cv`` the models of folds are kept in ``folder`` until `remove_folds`, so that resuming trains only what is
+    missing. If neither thresholds nor early stopping need held-out rows, the model is trained once, on all rows.
+
+    Args:
+        data: rows to learn from.
+        settings: how to train and decide.
+        valid: validation rows for early stopping, only without ``cv`` and ``holdout``.
+        prepare: see `train_model`, as for the other arguments and errors.
+        folder: where checkpoints and models of folds are kept.
+        resume: continue from what is in the folder.
+        callback: is called after every step and epoch.
+    """
+    if valid is not None and (settings.cv is not None or settings.holdout is not None):
+        raise ArgumentError("cv and holdout choose validation rows themselves; give none, or set neither")
+    folder = None if folder is None else Path(folder)
+    data = require_labels(data, "training")
+    strategy = make_strategy(settings.thresholds)
     if settings.holdout is not None:
-        unseen = hold_out(rows, settings, settings.holdout, folder=folder, resume=resume, watch=watch)
-        return Fitted(unseen.decide(strategy, settings.rule), unseen)
-    model = train(rows, settings, valid=valid, folder=folder, resume=resume, watch=watch)
-    thresholds = strategy.fit(np.zeros((1, len(rows.hierarchy))), rule=settings.rule)
+        held_out = hold_out(data, settings, prepare=prepare, folder=folder, resume=resume, callback=callback)
+        return Fitted(held_out.decide(strategy, settings.rule), held_out)
+    if settings.cv is not None and (settings.needs_held_out_rows or settings.patience is not None):
+        held_out = cross_fit(data, settings, prepare=prepare, folder=folder, resume=resume, callback=callback)
+        # The last training had its own number of epochs; the settings are those that were asked for.
+        model = held_out.decide(strategy, settings.rule)
+        fingerprints = {**model.fingerprints, "settings": settings.fingerprint}
+        return Fitted(replace(model, settings=settings, fingerprints=fingerprints), held_out)
+    model = train_model(
+        data, settings, valid=valid, prepare=prepare, folder=folder, resume=resume, callback=callback
+    )
+    thresholds = strategy.fit(np.zeros((1, len(data.hierarchy))), rule=settings.rule)
     return Fitted(model.with_thresholds(thresholds), None)

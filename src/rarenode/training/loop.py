@@ -1,14 +1,15 @@
-"""`train`: the loop, from rows and settings to a trained model.
+"""`train_network`: the training loop, from prepared rows and settings to a trained ensemble of perceptrons.
 
 Everything random is a function of the seed and of where the training is: the order of rows of (seed, epoch), dropout
-of (seed, step). There is no generator whose state would have to be saved, and a training that goes on from a checkpoint
-is the one that never stopped, bit for bit.
+of (seed, step). There is no generator whose state would have to be saved, and a training that is resumed from a
+checkpoint is the one that never stopped, bit for bit.
 """
 
 from __future__ import annotations
 
 import math
 from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
@@ -17,22 +18,20 @@ from numpy.typing import NDArray
 
 from rarenode._io.arrays import Arrays
 from rarenode._io.files import sole_use
-from rarenode.data.dataset import Split
+from rarenode.config import Settings
+from rarenode.data.dataset import Dataset
 from rarenode.engines import Adam, Engine, Objective, make_engine
 from rarenode.errors import ArgumentError, Interrupted, TrainingError
 from rarenode.metrics import Summary, summary
-from rarenode.models import Forest, grow_forest, initial_parameters
+from rarenode.models import Mlp, MlpEnsemble, initial_parameters
+from rarenode.models.mlp import mean_probs
+from rarenode.models.model import check_input
 from rarenode.objective import NodeWeights, WeightSchedule, node_weights
 from rarenode.objective.loss import Reduction
 from rarenode.resampling import make_resampler
-from rarenode.training.checkpoint import Checkpoints, Position, TrainingKey
-from rarenode.training.history import EpochRecord
-from rarenode.training.inference import mean_probs
-from rarenode.training.interruption import hold_interrupts
-from rarenode.training.progress import Outlook, Silent, Watch
-from rarenode.training.rows import TrainingRows, check_features, fingerprint_arrays
-from rarenode.training.settings import Settings
-from rarenode.training.trained import TrainedModel, current_versions
+from rarenode.resampling.resampler import Resampler
+from rarenode.training.callbacks import Callback, EpochRecord, Plan
+from rarenode.training.checkpoint import Checkpoints, Position, TrainingKey, hold_interrupts
 
 BEST = "best."
 """The prefix of the best epoch's parameters among a checkpoint's arrays."""
@@ -40,40 +39,48 @@ LARGE_FEATURE = 1e4
 """Standardised features stay far below this."""
 
 
-def train(
-    rows: TrainingRows,
+@dataclass(frozen=True, eq=False)
+class TrainedNetwork:
+    """The result of `train_network`."""
+
+    model: Mlp
+    history: tuple[EpochRecord, ...]
+    engine: str
+    """The engine that computed the training."""
+
+
+def train_network(
+    rows: Dataset,
     settings: Settings,
     *,
-    valid: Split | None = None,
-    folder: Path | str | None = None,
+    valid: Dataset | None = None,
+    folder: Path | None = None,
     resume: bool = False,
-    watch: Watch | None = None,
+    callback: Callback | None = None,
     title: str = "",
-) -> TrainedModel:
-    """Train a model.
+) -> TrainedNetwork:
+    """Train an ensemble of perceptrons.
 
     Args:
-        rows: what to learn from.
-        settings: how.
-        valid: rows to measure after each epoch; early stopping needs them.
+        rows: prepared training rows.
+        settings: how to train.
+        valid: prepared rows to score after each epoch; early stopping needs them.
         folder: where checkpoints are kept; None keeps none. The last one stays until `remove_checkpoint`, so that a
             crash before the model is saved does not cost the training.
-        resume: go on from the folder's checkpoint; without one, begin.
-        watch: is told what happens.
-        title: which of several trainings this is, for the watch to show.
-
-    Returns:
-        The model. It knows nothing of how its rows were prepared: `TrainedModel.with_source` adds that.
+        resume: continue from the folder's checkpoint; without one, begin.
+        callback: is called after every step and epoch.
+        title: which of several trainings this is, for the callback.
 
     Raises:
         TrainingError: the loss is no longer a number; the message says where and why. The last checkpoint stays.
-        Interrupted: Ctrl-C. A checkpoint is saved, and the message says how to go on.
+        Interrupted: Ctrl-C. A checkpoint is saved, and the message says how to resume.
         ResumeError: the folder's checkpoint is of another training, or ``resume`` is not set and one is there.
         FileFormatError: the folder's checkpoint is damaged.
     """
+    check_input(rows.X, None)
+    rows.hierarchy.require_closed(rows.Y)
     _check_valid(rows, settings, valid)
-    folder = None if folder is None else Path(folder)
-    run = _Run(rows, settings, valid, folder, Silent() if watch is None else watch, title)
+    run = _Run(rows, settings, valid, folder, Callback() if callback is None else callback, title)
     with nullcontext() if folder is None else sole_use(folder), hold_interrupts() as release_interrupt:
         run.begin(resume)
         try:
@@ -84,29 +91,13 @@ def train(
                 run.end_epoch()
                 release_interrupt()
             run.keep()
-            parameters, forest = run.final_parameters(), run.grow()
+            parameters = run.final_parameters()
             release_interrupt()
         except KeyboardInterrupt:
             raise Interrupted(run.stop()) from None
         finally:
-            run.watch.finished()
-    return TrainedModel(
-        shape=run.shape,
-        parameters=parameters,
-        hierarchy=rows.hierarchy,
-        scored=rows.scored,
-        settings=settings,
-        engine=run.engine.name,
-        history=tuple(run.at.history),
-        training_positives=rows.Y.sum(axis=0, dtype=np.int64),
-        versions=current_versions(),
-        fingerprints={
-            "rows": rows.fingerprint,
-            "hierarchy": rows.hierarchy.fingerprint,
-            "settings": settings.fingerprint,
-        },
-        forest=forest,
-    )
+            run.callback.on_end()
+    return TrainedNetwork(Mlp(run.shape, parameters, rows.hierarchy), tuple(run.at.history), run.engine.name)
 
 
 def row_order(rows: int, seed: int, epoch: int) -> NDArray[np.int64]:
@@ -119,18 +110,17 @@ class _Run:
 
     def __init__(
         self,
-        rows: TrainingRows,
+        rows: Dataset,
         settings: Settings,
-        valid: Split | None,
+        valid: Dataset | None,
         folder: Path | None,
-        watch: Watch,
+        callback: Callback,
         title: str,
     ) -> None:
-        self.settings, self.valid, self.folder, self.watch, self.title = settings, valid, folder, watch, title
-        resampler = make_resampler(settings.resample, rows.hierarchy, settings.seed)
-        self.original = rows
-        self.rows = rows if resampler is None else rows.resampled(resampler)
-        self.shape = settings.shape(rows.features, len(rows.hierarchy))
+        self.settings, self.valid, self.folder, self.callback, self.title = settings, valid, folder, callback, title
+        resampler = make_resampler(settings.resampling, rows.hierarchy, settings.seed)
+        self.rows = rows if resampler is None else _resampled(rows, resampler)
+        self.shape = MlpEnsemble.from_settings(settings, rows.n_features, len(rows.hierarchy))
         self.batches = math.ceil(len(self.rows) / settings.batch_size)
         self.weights = _node_weights(self.rows, settings)
         self.schedule = WeightSchedule(settings.schedule, settings.schedule_by, settings.schedule_towards, settings.mix)
@@ -142,7 +132,7 @@ class _Run:
         """Whether engine and position are of the same moment; while a step is taken they are not."""
         key = TrainingKey(
             rows=rows.fingerprint,
-            valid=None if valid is None else fingerprint_arrays(valid.X, valid.Y),
+            valid=None if valid is None else valid.fingerprint,
             hierarchy=rows.hierarchy.fingerprint,
             engine=self.engine.name,
             settings={name: value for name, value in settings.decisive.items() if name != "engine"},
@@ -158,13 +148,14 @@ class _Run:
             self.best = {name: arrays.pop(name) for name in best if name in arrays}
             self.engine.restore(arrays)
             self.order = row_order(len(self.rows), self.settings.seed, self.at.epoch)
-        outlook = Outlook(self.engine.name, self.settings.epochs, self.batches, self.engine.steps, self.title)
-        self.watch.started(outlook)
+        self.callback.on_start(
+            Plan(self.engine.name, self.settings.epochs, self.batches, self.engine.steps, self.title)
+        )
 
     @property
     def is_over(self) -> bool:
         """Whether all epochs are done, or patience is at its end."""
-        patience = self.settings.early_stopping
+        patience = self.settings.patience
         out_of_patience = patience is not None and self.at.epoch - self.at.best_epoch >= patience
         return self.at.epoch >= self.settings.epochs or out_of_patience
 
@@ -182,7 +173,7 @@ class _Run:
         at.loss += loss
         at.batch += 1
         self.is_whole = True
-        self.watch.batch(at.epoch + 1, at.batch, loss)
+        self.callback.on_batch(at.epoch + 1, at.batch, loss)
         if at.batch < self.batches:
             self.checkpoints.save_if_due(at, self._arrays)
 
@@ -198,7 +189,7 @@ class _Run:
             steps_per_second=self.batches / max(at.seconds, 1e-9),
             valid=valid,
         )
-        may_stop = self.settings.early_stopping is not None
+        may_stop = self.settings.patience is not None
         if may_stop and valid is not None and (at.best_ap is None or valid.ap > at.best_ap):
             at.best_ap, at.best_epoch = valid.ap, record.epoch
             self.best = {BEST + name: array for name, array in self._parameters().items()}
@@ -206,7 +197,7 @@ class _Run:
         at.epoch, at.batch, at.loss, at.seconds = at.epoch + 1, 0, 0.0, 0.0
         self.order = row_order(len(self.rows), self.settings.seed, at.epoch)
         self.is_whole = True
-        self.watch.epoch(record)
+        self.callback.on_epoch(record)
         self.checkpoints.save_if_due(at, self._arrays)
 
     def keep(self) -> None:
@@ -218,35 +209,27 @@ class _Run:
         best = {name.removeprefix(BEST): array for name, array in self.best.items()}
         return self._finite(best or self._parameters())
 
-    def grow(self) -> Forest | None:
-        """The forest beside the network, if there is to be one: grown on the rows without clones."""
-        trees, rows = self.settings.trees, self.original
-        if not trees:
-            return None
-        self.watch.growing(trees)
-        return grow_forest(rows.X, rows.Y, scored=rows.scored, trees=trees, seed=self.settings.seed)
-
     def stop(self) -> str:
-        """Save, and say how to go on. Half a step, left by an interrupt that could not be held, is never saved."""
+        """Save, and say how to resume. Half a step, left by an interrupt that could not be deferred, is never saved."""
         at, epochs = self.at, self.settings.epochs
         place = f"stopped in epoch {min(at.epoch + 1, epochs)} of {epochs} after batch {at.batch} of {self.batches}"
         if self.folder is None:
-            return f"{place}. Nothing is saved, as no folder for checkpoints was given"
+            return f"{place}. Nothing is saved, because no folder for checkpoints was given"
         if not (self.is_whole and self.checkpoints.save(at, self._arrays())):
-            return f"{place}. No checkpoint could be saved; if {self.folder} holds an earlier one, it is as it was"
-        return f"{place}. {self.folder} holds a checkpoint: the same again with resume=True (--resume) goes on from it"
+            return f"{place}. No checkpoint could be saved; an earlier one in {self.folder} is unchanged"
+        return f"{place}. A checkpoint is saved in {self.folder}; resume=True (--resume) continues from it"
 
     def _make_engine(self) -> Engine:
         settings = self.settings
-        as_published: Reduction = "sum" if settings.members > 1 else "mean"
+        auto: Reduction = "sum" if settings.n_members > 1 else "mean"
         objective = Objective(
             hierarchy=self.rows.hierarchy,
             weights=self._weights_now(),
-            focus=settings.focus,
+            focus=None if settings.focus == "none" else settings.focus,
             u0=settings.u0,
             k=settings.k,
             scored=self.rows.scored,
-            reduction=as_published if settings.reduction == "auto" else settings.reduction,
+            reduction=auto if settings.reduction == "auto" else settings.reduction,
         )
         parameters = initial_parameters(self.shape, settings.seed)
         adam = Adam(settings.learning_rate, settings.weight_decay)
@@ -260,8 +243,8 @@ class _Run:
     def _measure(self) -> Summary | None:
         if self.valid is None:
             return None
-        probs = mean_probs(self.engine.logits, self.valid.X, self.shape, self.rows.hierarchy)
-        return summary(self.valid.Y, probs, scored=self.rows.scored)
+        output = mean_probs(self.engine.logits, self.valid.X, self.shape, self.rows.hierarchy)
+        return summary(self.valid.Y, output.probs, scored=self.rows.scored)
 
     def _parameters(self) -> Arrays:
         state = self.engine.state()
@@ -284,7 +267,7 @@ class _Run:
     def _what_went_wrong(self, problem: str, step: int) -> str:
         rate, largest = self.settings.learning_rate, float(np.abs(self.rows.X).max())
         if largest > LARGE_FEATURE:
-            cause = f"features reach {largest:.3g}, and a network wants them standardised, as Preparation does"
+            cause = f"features reach {largest:.3g}; standardise them (prepare=True does)"
         else:
             cause = f"the learning rate {rate:g} is too large; try {rate / 10:g}"
         epoch, batch = divmod(step - 1, self.batches)
@@ -292,20 +275,35 @@ class _Run:
         return f"{place}: {problem}. Most likely {cause}"
 
 
-def _node_weights(rows: TrainingRows, settings: Settings) -> NodeWeights | None:
-    if settings.weighting == "none":
-        return None
-    return node_weights(
-        rows.split_Y, rows.hierarchy, settings.w0, settings.weighting, settings.classes, side=settings.side
+def _resampled(rows: Dataset, resampler: Resampler) -> Dataset:
+    """The rows with clones of some counted ones after these; uncounted rows stay as they are."""
+    chosen = resampler.resample(rows.counted_Y)
+    rest = np.arange(len(rows.counted_Y), len(rows))
+    indices = np.concatenate([chosen.rows, rest])
+    return replace(
+        rows,
+        X=rows.X[indices],
+        Y=np.concatenate([chosen.Y, rows.Y[rest]]),
+        ids=None,
+        labelled=None,
+        sample_weight=None if rows.sample_weight is None else rows.sample_weight[indices],
+        n_counted=len(chosen.rows),
     )
 
 
-def _check_valid(rows: TrainingRows, settings: Settings, valid: Split | None) -> None:
+def _node_weights(rows: Dataset, settings: Settings) -> NodeWeights | None:
+    if settings.weighting == "none":
+        return None
+    side = None if settings.side == "auto" else settings.side
+    return node_weights(rows.counted_Y, rows.hierarchy, settings.w0, settings.weighting, settings.classes, side=side)
+
+
+def _check_valid(rows: Dataset, settings: Settings, valid: Dataset | None) -> None:
     if valid is None:
-        if settings.early_stopping is not None:
-            raise ArgumentError("early_stopping needs validation rows")
+        if settings.patience is not None:
+            raise ArgumentError("early stopping (patience) needs validation rows; set cv or holdout, or patience to 0")
         return
-    check_features(valid.X, rows.features)
+    check_input(valid.X, rows.n_features)
     rows.hierarchy.require_closed(valid.Y)
-    if not 0 < len(valid.X) == len(valid.Y):
-        raise ArgumentError(f"validation needs rows; X has {len(valid.X)} and Y {len(valid.Y)}")
+    if not len(valid):
+        raise ArgumentError("validation needs at least one row")

@@ -1,18 +1,85 @@
-"""The model card: what a person who finds the folder, or opens the report, wants to know.
+"""The model card: what someone who finds the folder, or opens the report, wants to know.
 
-It is written from the record that is saved, for reading only; loading a model never looks at it.
+It is made of blocks that become Markdown beside the model and HTML in a report. Text may contain names and paths from
+anywhere; `plain` keeps them from ending their line, table cell or code. Loading a model never reads the card.
 """
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from rarenode._io.text import printable
 from rarenode.metrics import rarity_masks
-from rarenode.training.card import Card, Code, Heading, Paragraph, code, plain, table, to_markdown
 from rarenode.training.model_folder import ModelFile
+
+
+@dataclass(frozen=True)
+class Heading:
+    """Begins a part."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Some sentences."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines to copy."""
+
+    text: str
+    language: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A head and rows of as many cells."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+Card = tuple[Heading | Paragraph | Code | Table, ...]
+
+
+def to_markdown(title: str, card: Card) -> str:
+    """The card as the text of a file."""
+    parts = [f"# {title}"]
+    for block in card:
+        match block:
+            case Heading(text):
+                parts.append(f"## {text}")
+            case Paragraph(text):
+                parts.append(text)
+            case Code(text, language):
+                parts.append(f"```{language}\n{text}\n```")
+            case Table(head, rows):
+                parts.append("\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)))
+    return "\n\n".join(parts) + "\n"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table of any sequences."""
+    return Table(tuple(head), tuple(map(tuple, rows)))
+
+
+def code(value: object) -> str:
+    """A value as code within a sentence or a cell."""
+    return f"`{plain(value)}`"
+
+
+def plain(text: object) -> str:
+    """Text that cannot end its line, its cell or its code."""
+    return "".join(" " if c in "|`<>[]" else c for c in printable(text))
 
 
 def write_card(record: ModelFile) -> str:
@@ -23,38 +90,37 @@ def write_card(record: ModelFile) -> str:
 
 def make_card(record: ModelFile) -> Card:
     """The card of a model."""
+    parts = record.model.get("models", [record.model])
     settings = record.settings
-    members = f"{settings.members} members ({settings.ensemble})" if settings.members > 1 else "a single model"
-    forest = "" if record.forest is None else f", joined with a forest of {record.forest.trees} trees"
     return (
         Paragraph(
             f"It predicts the {len(record.hierarchy.nodes):,} nodes of a hierarchy with "
-            f"{len(record.hierarchy.edges):,} edges from {record.features:,} features: {members}, "
-            f"{settings.layers} linear layers of {settings.hidden} hidden units{forest}. "
+            f"{len(record.hierarchy.edges):,} edges from {parts[0]['features']:,} features: "
+            f"{', blended with '.join(_MODELS[part['kind']](part) for part in parts)}. "
             "A parent is never less probable than its child."
         ),
         Heading("Use"),
         Code(
             'from rarenode.training import TrainedModel\n\nmodel = TrainedModel.load("this folder")\n'
             "probabilities = model.predict_proba(X)  # rows x nodes, in the order of model.hierarchy.nodes\n"
-            "decided = model.predict(X)  # the same shape; with a node, all its ancestors",
+            "decided = model.predict(X)  # the same shape; a node is decided together with all its ancestors",
             "python",
         ),
         Paragraph(_decision(record)),
         Paragraph(_preparation(record)),
-        Heading("What it learnt from"),
+        Heading("Training data"),
         Paragraph(_source(record)),
         table(("training rows of a node", "nodes"), _rarity(record)),
         Heading("Limits"),
         Paragraph(
-            "A node that few rows carry is predicted poorly, and one that none carries is not predicted at all. "
-            "Probabilities are not calibrated. Rows that differ from those it learnt from, in how they were measured "
-            "or in how common each node is, are decided less well than the figures say; nothing here notices that."
+            "A node with few training rows is predicted poorly, and one without any is not predicted at all. "
+            "Probabilities are not calibrated. On rows that differ from the training rows, in how they were measured "
+            "or in how common each node is, the scores will be lower; the model does not notice that."
         ),
         Heading("Training"),
         table(("setting", "value"), [(name, code(value)) for name, value in settings.to_dict().items()]),
         Paragraph(_outcome(record)),
-        Heading("How to make it again"),
+        Heading("Reproducing it"),
         Paragraph(
             "The same rows, settings and versions give the same model on the same kind of machine. The settings above, "
             "in TOML, are `settings.toml` in the folder of a `rarenode fit`."
@@ -65,6 +131,18 @@ def make_card(record: ModelFile) -> Card:
             [(plain(name), code(value)) for name, value in [*record.versions.items(), *record.fingerprints.items()]],
         ),
     )
+
+
+def _mlp(part: Mapping[str, Any]) -> str:
+    members = f"{part['members']} members ({part['ensemble']})" if part["members"] > 1 else "a single network"
+    return f"{members} of {part['layers']} linear layers with {part['hidden']} hidden units"
+
+
+def _forest(part: Mapping[str, Any]) -> str:
+    return f"a forest of {part['trees']} trees"
+
+
+_MODELS: dict[str, Callable[[Mapping[str, Any]], str]] = {"mlp": _mlp, "forest": _forest}
 
 
 def _data(record: ModelFile) -> str:
@@ -89,8 +167,8 @@ def _decision(record: ModelFile) -> str:
 
 def _preparation(record: ModelFile) -> str:
     if record.preparation is None:
-        return "`X` must be prepared as the training rows were; the model does not know how."
-    return "`X` is raw: missing values (NaN) are filled and columns standardised with the training rows' statistics."
+        return "`X` must be prepared as the training rows were; the model has no preparation."
+    return "`X` is raw: missing values (NaN) are filled and columns standardised with statistics of the training rows."
 
 
 def _rarity(record: ModelFile) -> list[tuple[str, str]]:
@@ -105,7 +183,7 @@ def _outcome(record: ModelFile) -> str:
     last = record.history[-1]
     text = f"After {last.epoch} epochs with the {plain(record.engine)} engine the loss was {last.loss:.5g}"
     measured = [(epoch.valid.ap, -epoch.epoch, epoch.valid.f1) for epoch in record.history if epoch.valid is not None]
-    if record.settings.early_stopping is not None and measured:
+    if record.settings.patience is not None and measured:
         ap, epoch, f1 = max(measured)
         return (
             f"{text}; the parameters are those of epoch {-epoch}, with the best AP on validation rows: "

@@ -1,8 +1,8 @@
 """The folder of a model: parameters in ``model.safetensors``, everything else in ``model.json``, a card for people.
 
-A folder may come from anywhere, so reading it executes nothing and believes nothing. ``model.json`` has a bounded size
-and a schema. The sizes of all parameters follow from it and are compared with the real size of ``model.safetensors``
-before anything is allocated. Its sha256 is in ``model.json``, so the two cannot be of different models.
+A folder may come from anywhere, so reading it executes nothing and trusts nothing. ``model.json`` has a bounded size
+and a schema. The shapes of all arrays follow from it and are compared with the real size of ``model.safetensors``
+before anything is allocated. Its sha256 is in ``model.json``, so the two cannot belong to different models.
 """
 
 from __future__ import annotations
@@ -19,21 +19,19 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from rarenode._io.arrays import read_arrays, write_arrays
 from rarenode._io.files import replacing
 from rarenode._io.text import explain
+from rarenode.config import Settings
+from rarenode.config.choices import Rule
 from rarenode.data.preparation import Preparation
 from rarenode.errors import ArgumentError, FileFormatError, HierarchyError, MissingFileError
 from rarenode.hierarchy import Hierarchy
-from rarenode.models import Forest, MlpEnsemble
-from rarenode.models.forest import ForestSizes
-from rarenode.models.mlp import Parameters
-from rarenode.thresholds.coherence import Rule
-from rarenode.thresholds.thresholds import MOST_CHARACTERS, Thresholds
-from rarenode.training.history import EpochRecord
-from rarenode.training.settings import Settings
+from rarenode.models import MODELS, Model
+from rarenode.models.model import Layout
+from rarenode.thresholds import Thresholds
+from rarenode.training.callbacks import EpochRecord
 
 FILES = PARAMETERS, RECORD, CARD = "model.safetensors", "model.json", "README.md"
-VERSION = 2
-FOREST = "forest."
-"""The prefix of the forest's arrays."""
+VERSION = 3
+MOST_STRATEGY_CHARACTERS = 100
 MOST_RECORD_BYTES = 1 << 26
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
@@ -84,7 +82,7 @@ class ThresholdsRecord(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
     rule: Rule
-    strategy: Annotated[str, Field(max_length=MOST_CHARACTERS), AfterValidator(_one_line)]
+    strategy: Annotated[str, Field(max_length=MOST_STRATEGY_CHARACTERS), AfterValidator(_one_line)]
     values: tuple[Annotated[float, Field(ge=0)] | None, ...]
 
     def as_thresholds(self) -> Thresholds:
@@ -99,12 +97,12 @@ class ModelFile(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
     format: Literal["rarenode model"] = "rarenode model"
-    version: Literal[1, 2] = 2
-    """2 may have a forest and thresholds."""
+    version: Literal[3] = 3
     source: str
     settings: Settings
     engine: str
-    features: Annotated[int, Field(ge=1)]
+    model: dict[str, Any]
+    """The kind of model, and its description, from which the shapes of all arrays follow."""
     feature_names: tuple[str, ...] | None
     hierarchy: HierarchyRecord
     unscored: tuple[str, ...]
@@ -114,14 +112,13 @@ class ModelFile(BaseModel):
     versions: dict[str, str]
     fingerprints: dict[str, Sha256]
     """``parameters`` is that of ``model.safetensors``."""
-    forest: ForestSizes | None = None
     thresholds: ThresholdsRecord | None = None
 
     @classmethod
     def describe(
         cls,
         *,
-        features: int,
+        model: Model,
         hierarchy: Hierarchy,
         scored: NDArray[np.bool_],
         settings: Settings,
@@ -133,7 +130,6 @@ class ModelFile(BaseModel):
         preparation: Preparation | None,
         feature_names: tuple[str, ...] | None,
         source: str,
-        forest: Forest | None,
         thresholds: Thresholds | None,
     ) -> Self:
         """The record of a model."""
@@ -149,7 +145,7 @@ class ModelFile(BaseModel):
             source=source,
             settings=settings,
             engine=engine,
-            features=features,
+            model={"kind": model.kind} | model.describe(),
             feature_names=feature_names,
             hierarchy=HierarchyRecord(nodes=hierarchy.nodes, edges=tuple(edges)),
             unscored=tuple(node for node, counts in zip(hierarchy.nodes, scored.tolist(), strict=True) if not counts),
@@ -158,75 +154,65 @@ class ModelFile(BaseModel):
             history=history,
             versions=dict(versions),
             fingerprints=dict(fingerprints),
-            forest=None if forest is None else forest.sizes,
             thresholds=None
             if thresholds is None
             else ThresholdsRecord.model_validate(thresholds.to_dict(), strict=False),
         )
-
-    @property
-    def shape(self) -> MlpEnsemble:
-        """The shape of the model, which its parameters must have."""
-        return self.settings.shape(self.features, len(self.hierarchy.nodes))
 
     def as_thresholds(self) -> Thresholds | None:
         """The thresholds, if it has any."""
         return None if self.thresholds is None else self.thresholds.as_thresholds()
 
 
-def write_model_folder(
-    folder: Path, record: ModelFile, parameters: Parameters, forest: Forest | None, card: str
-) -> None:
-    """Write a model. A full disk leaves an earlier model in the folder as it was.
+def write_model_folder(folder: Path, record: ModelFile, model: Model, card: str) -> None:
+    """Write a model. A full disk leaves an earlier model in the folder unchanged.
 
     Raises:
         OSError: it could not be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(*(folder / name for name in (PARAMETERS, RECORD, CARD))) as (arrays_file, record_file, card_file):
-        write_arrays(arrays_file, dict(parameters) | _forest_arrays(forest))
+        write_arrays(arrays_file, model.arrays())
         fingerprints = record.fingerprints | {"parameters": _sha256(arrays_file)}
         text = record.model_copy(update={"fingerprints": fingerprints}).model_dump_json(indent=1)
         record_file.write_text(text, encoding="utf-8")
         card_file.write_text(card, encoding="utf-8")
 
 
-def read_model_folder(folder: Path) -> tuple[ModelFile, Hierarchy, Parameters, Forest | None]:
+def read_model_folder(folder: Path) -> tuple[ModelFile, Hierarchy, Model]:
     """Read what `write_model_folder` wrote, and check all of it.
 
     Raises:
         MissingFileError: a file is not there.
-        FileFormatError: a file is damaged, or belongs to another model or a newer rarenode.
+        FileFormatError: a file is damaged, or belongs to another model or another version of rarenode.
     """
     for name in (RECORD, PARAMETERS):
         if not (folder / name).is_file():
-            raise MissingFileError(f"{folder} holds no whole model: {name} is not there")
+            raise MissingFileError(f"{folder} does not contain a complete model: {name} is missing")
     record = _read_record(folder / RECORD)
     hierarchy = _hierarchy(folder / RECORD, record)
-    _check_widths(folder / RECORD, record)
     path = folder / PARAMETERS
-    layout: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
-        name: (np.dtype(np.float32), size) for name, size in record.shape.parameter_shapes.items()
-    }
-    of_forest = {} if record.forest is None else record.forest.layout()
-    arrays = read_arrays(path, layout | {FOREST + name: kind for name, kind in of_forest.items()})
+    kind, description, layout = _layout(folder / RECORD, record)
+    arrays = read_arrays(path, layout)
     if record.fingerprints.get("parameters") != _sha256(path):
         raise FileFormatError(path, None, f"its sha256 is not the one in {RECORD}: it is damaged, or another model's")
-    parameters = {name: arrays[name] for name in layout}
-    for name, array in parameters.items():
-        if not np.isfinite(array).all():
-            raise FileFormatError(path, None, f"{name} has values that are not finite")
-    if record.forest is None:
-        return record, hierarchy, parameters, None
     try:
-        forest = Forest.from_arrays({name: arrays[FOREST + name] for name in of_forest}, record.features, hierarchy)
+        model = MODELS[kind].from_arrays(description, arrays, hierarchy)
     except ArgumentError as error:
-        raise FileFormatError(path, None, f"its forest cannot be used: {error}") from None
-    return record, hierarchy, parameters, forest
+        raise FileFormatError(path, None, f"its model cannot be used: {error}") from None
+    _check_widths(folder / RECORD, record, model)
+    return record, hierarchy, model
 
 
-def _forest_arrays(forest: Forest | None) -> dict[str, NDArray[Any]]:
-    return {} if forest is None else {FOREST + name: array for name, array in forest.arrays().items()}
+def _layout(path: Path, record: ModelFile) -> tuple[str, dict[str, Any], Layout]:
+    kind = record.model.get("kind")
+    if not isinstance(kind, str) or kind not in MODELS:
+        raise FileFormatError(path, None, f"model: unknown kind {kind!r}; this rarenode has {', '.join(MODELS)}")
+    description = {name: value for name, value in record.model.items() if name != "kind"}
+    try:
+        return kind, description, MODELS[kind].layout(description)
+    except ArgumentError as error:
+        raise FileFormatError(path, None, f"model: {error}") from None
 
 
 def _read_record(path: Path) -> ModelFile:
@@ -264,16 +250,16 @@ def _hierarchy(path: Path, record: ModelFile) -> Hierarchy:
     return hierarchy
 
 
-def _check_widths(path: Path, record: ModelFile) -> None:
+def _check_widths(path: Path, record: ModelFile, model: Model) -> None:
     widths: dict[str, tuple[Any, int]] = {
-        "feature_names": (record.feature_names, record.features),
+        "feature_names": (record.feature_names, model.n_features),
         "training_positives": (record.training_positives, len(record.hierarchy.nodes)),
     }
     if record.thresholds is not None:
         widths["thresholds"] = (record.thresholds.values, len(record.hierarchy.nodes))
     if record.preparation is not None:
         for part in ("fill", "mean", "deviation"):
-            widths[f"preparation.{part}"] = (getattr(record.preparation, part), record.features)
+            widths[f"preparation.{part}"] = (getattr(record.preparation, part), model.n_features)
     for name, (values, width) in widths.items():
         if values is not None and len(values) != width:
             raise FileFormatError(path, None, f"{name} has {len(values)} values; {width} were expected")

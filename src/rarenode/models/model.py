@@ -1,0 +1,98 @@
+"""`Model`: what all kinds of model have in common once they are trained.
+
+A model maps prepared features to coherent probabilities: a parent's probability is never below its child's. It is
+stored as a description (plain numbers and text) and named arrays. The description comes first: from it follow the
+names, types and shapes of all arrays, so a file can be checked before anything is read or allocated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarenode.errors import DataError
+from rarenode.hierarchy import Hierarchy
+
+Floats = NDArray[np.float32]
+Layout = dict[str, tuple[np.dtype[Any], tuple[int, ...]]]
+"""Name -> type and shape of an array."""
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """What a model computes for some rows, in one pass."""
+
+    probs: Floats
+    """(rows, nodes): coherent probabilities."""
+    highest: Floats | None = None
+    """(rows, nodes): the highest probability of any member; None for a single member, or if not requested."""
+    uncertainty: Floats | None = None
+    """(rows, nodes): the requested uncertainty; None if none was requested."""
+
+
+class Model(Protocol):
+    """A trained model."""
+
+    kind: ClassVar[str]
+    """Its name in files and settings."""
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the input."""
+        ...
+
+    @property
+    def n_nodes(self) -> int:
+        """Columns of the output."""
+        ...
+
+    def compute(self, X: Floats, *, highest: bool = False, uncertainty: str | None = None) -> Output:
+        """Probabilities of prepared rows (rows, features) and, if requested, what else one pass yields.
+
+        Args:
+            X: float32, finite.
+            highest: also the highest probability of any member.
+            uncertainty: also this uncertainty, a name of `rarenode.uncertainty`.
+        """
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """Everything but the arrays, as JSON can hold it, without the kind."""
+        ...
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays, by name."""
+        ...
+
+    @classmethod
+    def layout(cls, description: Mapping[str, Any]) -> Layout:
+        """The arrays that belong to a description, which may come from an untrusted file.
+
+        Raises:
+            ArgumentError: it does not describe such a model.
+        """
+        ...
+
+    @classmethod
+    def from_arrays(
+        cls, description: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], hierarchy: Hierarchy
+    ) -> Self:
+        """The inverse of `describe` and `arrays`; arrays have the types and shapes of `layout`.
+
+        Raises:
+            ArgumentError: the arrays are not such a model over the hierarchy.
+        """
+        ...
+
+
+def check_input(X: NDArray[Any], features: int | None) -> None:
+    """Make sure that a model can be computed for ``X``: float32 (rows, features), every number finite."""
+    if X.dtype != np.float32 or X.ndim != 2 or X.shape[1] != (features or X.shape[1]) or not X.shape[1]:
+        raise DataError(f"X must be float32 of the shape (rows, {features or 'features'}); got {X.dtype} {X.shape}")
+    if not np.isfinite(X).all():
+        row, column = np.argwhere(~np.isfinite(X))[0].tolist()
+        raise DataError(f"row {row}, feature {column} is {X[row, column]}; fill missing values first")

@@ -1,0 +1,106 @@
+"""Callbacks: what a training reports while it runs, and `ShowProgress`, which displays it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
+
+from rarenode._io.progress import Progress
+from rarenode.metrics import Summary
+
+
+class EpochRecord(BaseModel):
+    """One epoch, as the history of a model keeps it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    epoch: int
+    """Counted from 1."""
+    loss: float
+    """The mean loss of its batches, each computed before its step."""
+    seconds: float
+    """Time spent on its steps, without validation and checkpoints."""
+    steps_per_second: float
+    valid: Summary | None = None
+    """The scores on validation rows, where there are any."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a training is about to do."""
+
+    engine: str
+    epochs: int
+    batches: int
+    """In each epoch."""
+    steps_done: int
+    """Steps taken before, if the training is resumed."""
+    title: str = ""
+    """Which of several trainings it is, such as ``fold 1 of 3``."""
+
+    @property
+    def steps(self) -> int:
+        """Steps from first to last."""
+        return self.epochs * self.batches
+
+
+class Callback:
+    """Is called while a model is trained; override what you need. Epochs and batches count from 1."""
+
+    def on_start(self, plan: Plan) -> None:
+        """A training begins."""
+
+    def on_batch(self, epoch: int, batch: int, loss: float) -> None:
+        """A step was taken."""
+
+    def on_epoch(self, record: EpochRecord) -> None:
+        """An epoch is over."""
+
+    def on_end(self) -> None:
+        """The training is over, whether it succeeded or not."""
+
+    def on_forest(self, trees: int) -> None:
+        """A forest is about to be grown."""
+
+
+class ShowProgress(Callback):
+    """Displays the training: epoch, loss, steps per second and the time left."""
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        self.progress = Progress() if progress is None else progress
+
+    def on_start(self, plan: Plan) -> None:
+        """See `Callback`."""
+        self.plan = plan
+        title = f"{plan.title}: " if plan.title else ""
+        resumed = f", resumed after {plan.steps_done:,}" if plan.steps_done else ""
+        self.progress.line(
+            f"{title}training {plan.epochs} epochs of {plan.batches} batches with the {plan.engine} engine: "
+            f"{plan.steps:,} steps{resumed}"
+        )
+        self.progress.start(title.rstrip(": "), plan.steps, plan.steps_done)
+
+    def on_batch(self, epoch: int, batch: int, loss: float) -> None:
+        """See `Callback`."""
+        if self.progress.is_due:
+            done = (epoch - 1) * self.plan.batches + batch
+            rate = self.progress.rate
+            place = f"epoch {epoch}/{self.plan.epochs}, batch {batch}/{self.plan.batches}"
+            self.progress.update(done, f"{place}, loss {loss:.5g}, {rate:,.0f} steps/s")
+
+    def on_epoch(self, record: EpochRecord) -> None:
+        """See `Callback`."""
+        self.last = record
+
+    def on_end(self) -> None:
+        """See `Callback`."""
+        self.progress.stop()
+        if (last := getattr(self, "last", None)) is not None:
+            valid = "" if last.valid is None else f", validation AP {last.valid.ap:.4f}"
+            self.progress.line(f"epoch {last.epoch}: loss {last.loss:.5g}, {last.steps_per_second:,.0f} steps/s{valid}")
+            del self.last
+
+    def on_forest(self, trees: int) -> None:
+        """See `Callback`."""
+        self.progress.line(f"growing {trees} trees")

@@ -1,0 +1,238 @@
+"""`TrainedModel`: a trained model with everything that belongs to it: preparation, thresholds, and where it comes from.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numba
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rarenode.config import Settings
+from rarenode.data.dataset import Dataset, require_match
+from rarenode.data.preparation import Preparation, as_float32
+from rarenode.diagnosis import NodeDiagnosis, diagnose
+from rarenode.errors import ArgumentError
+from rarenode.hierarchy import Hierarchy
+from rarenode.models import Blend, Mlp, Model, Output
+from rarenode.models.model import Floats, check_input
+from rarenode.thresholds import ExpectedF, Fixed, Thresholds, make_strategy
+from rarenode.training.callbacks import EpochRecord
+from rarenode.training.model_card import Card, make_card, write_card
+from rarenode.training.model_folder import ModelFile, read_model_folder, write_model_folder
+from rarenode.version import __version__
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    """A model that has been trained.
+
+    It prepares features itself: every method takes raw features, NaN where a value is missing. A model without a
+    preparation takes features as they are, which must be finite.
+    """
+
+    model: Model
+    hierarchy: Hierarchy
+    scored: NDArray[np.bool_]
+    """(nodes,): which nodes counted in the loss. All are predicted."""
+    settings: Settings
+    engine: str
+    """The engine that computed the training; empty for a forest alone."""
+    history: tuple[EpochRecord, ...]
+    training_positives: NDArray[np.int64]
+    """(nodes,): how many training rows, without clones, have each node."""
+    versions: Mapping[str, str]
+    fingerprints: Mapping[str, str]
+    """sha256 of training rows, hierarchy and settings."""
+    preparation: Preparation | None = None
+    feature_names: tuple[str, ...] | None = None
+    thresholds: Thresholds | None = None
+    """What `predict` decides with; None is 0.5 for every node."""
+    source: str = ""
+    """Where the training rows came from."""
+
+    def with_thresholds(self, thresholds: Thresholds) -> Self:
+        """The same model, with these thresholds."""
+        if len(thresholds.values) != len(self.hierarchy):
+            raise ArgumentError(f"there are {len(thresholds.values)} thresholds for {len(self.hierarchy)} nodes")
+        return replace(self, thresholds=thresholds)
+
+    # --- prediction ----------------------------------------------------------------------------------------------
+
+    def compute(self, X: Any, *, highest: bool = False, uncertainty: str | None = None) -> Output:
+        """Probabilities of rows and, if requested, what else one pass through the model yields; see `Model.compute`."""
+        return self.model.compute(self.prepare(X), highest=highest, uncertainty=uncertainty)
+
+    def prepare(self, X: Any) -> Floats:
+        """The input of the model for raw features."""
+        if self.preparation is not None:
+            return self.preparation.apply(X)
+        features = as_float32(X)
+        check_input(features, self.model.n_features)
+        return features
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Coherent probabilities (rows, nodes): a parent's is never below its child's."""
+        return self.compute(X).probs
+
+    def predict(self, X: Any) -> NDArray[np.bool_]:
+        """Decided nodes (rows, nodes), with all their ancestors."""
+        return self.decide(self.predict_proba(X))
+
+    def decide(self, probs: Any) -> NDArray[np.bool_]:
+        """Decided nodes, from probabilities that `predict_proba` returned."""
+        return self.decides_with.decide(probs, self.hierarchy)
+
+    @property
+    def decides_with(self) -> Thresholds:
+        """The thresholds of `predict`: fitted ones, or 0.5."""
+        return self.thresholds or Thresholds(np.full(len(self.hierarchy), 0.5), strategy="fixed")
+
+    def predict_together(self, X: Any, thresholds: str = "expected_f1") -> NDArray[np.bool_]:
+        """Decided nodes (rows, nodes), with thresholds that are fitted to these rows themselves, without labels.
+
+        They suit the very model that decides, while those of folds come from models with fewer rows. In return the
+        decision for a row depends on the other rows, of which there should be many.
+
+        Raises:
+            ArgumentError: the strategy needs labels; expected_f1, expected_f2, ... and fixed:0.3 do not.
+        """
+        probs = self.predict_proba(X)
+        return self.thresholds_for(probs, thresholds).decide(probs, self.hierarchy)
+
+    def thresholds_for(self, probs: Any, thresholds: str) -> Thresholds:
+        """Thresholds fitted to probabilities alone, as `predict_together` does."""
+        strategy = make_strategy(thresholds)
+        if not isinstance(strategy, Fixed | ExpectedF):
+            raise ArgumentError(
+                f"{strategy.name} needs the labels of held-out rows, so it can only be chosen for training; without "
+                "them choose fixed, fixed:0.3, expected_f1, expected_f2, ..."
+            )
+        rule = self.settings.rule if self.thresholds is None else self.thresholds.rule
+        some = probs if len(probs) else np.zeros((1, len(self.hierarchy)))  # for no rows any thresholds will do
+        return strategy.fit(some, rule=rule)
+
+    def member_probs(self, X: Any) -> Floats:
+        """Each network's constrained probabilities, (members, rows, nodes).
+
+        Raises:
+            ArgumentError: the model has no networks.
+        """
+        parts = self.model.models if isinstance(self.model, Blend) else (self.model,)
+        network = next((part for part in parts if isinstance(part, Mlp)), None)
+        if network is None:
+            raise ArgumentError(f"a {self.model.kind} has no members; train model='mlp' or 'mlp+forest'")
+        return network.member_probs(self.prepare(X))
+
+    def uncertainty(self, X: Any, kind: str = "gmu") -> Floats:
+        """How uncertain the ensemble is about each node, (rows, nodes); kinds are those of `rarenode.uncertainty`.
+
+        In a blend it is the uncertainty of the networks, without the forest.
+        """
+        result = self.compute(X, uncertainty=kind).uncertainty
+        assert result is not None  # noqa: S101 (it was requested)
+        return result
+
+    def diagnose(self, X: Any, Y: Any) -> NodeDiagnosis:
+        """How well each node is found in labelled rows that were not used for training, and why it is missed."""
+        output = self.compute(X, highest=True, uncertainty="gmu")
+        return diagnose(
+            Y,
+            output.probs,
+            self.hierarchy,
+            self.decides_with,
+            self.training_positives,
+            scored=self.scored,
+            highest_voice=output.highest,
+            uncertainty=output.uncertainty,
+        )
+
+    def check_match(self, data: Dataset, *, labels: bool) -> None:
+        """Make sure that rows have the model's features and, where labels matter, its hierarchy.
+
+        Raises:
+            DataError: they differ; the message says how.
+        """
+        require_match(
+            data.name or "the data",
+            data.feature_names,
+            data.hierarchy if labels else None,
+            self.feature_names,
+            self.hierarchy,
+        )
+
+    # --- files ---------------------------------------------------------------------------------------------------
+
+    def save(self, folder: Path | str) -> None:
+        """Write the model into a folder: ``model.safetensors``, ``model.json``, and ``README.md`` for people.
+
+        Other files in the folder are left alone; an earlier model in it is replaced.
+
+        Raises:
+            OSError: it could not be written.
+        """
+        record = self._record()
+        write_model_folder(Path(folder), record, self.model, write_card(record))
+
+    def card(self) -> Card:
+        """The model card, which `save` writes as ``README.md``."""
+        return make_card(self._record())
+
+    def _record(self) -> ModelFile:
+        return ModelFile.describe(
+            model=self.model,
+            hierarchy=self.hierarchy,
+            scored=self.scored,
+            settings=self.settings,
+            engine=self.engine,
+            history=self.history,
+            training_positives=self.training_positives,
+            versions=self.versions,
+            fingerprints=self.fingerprints,
+            preparation=self.preparation,
+            feature_names=self.feature_names,
+            source=self.source,
+            thresholds=self.thresholds,
+        )
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Self:
+        """Read what `save` wrote. Nothing in the folder is executed, and nothing read beyond what it must have.
+
+        Raises:
+            MissingFileError: a file of the model is not there.
+            FileFormatError: a file is damaged, or belongs to another model or a newer rarenode.
+        """
+        record, hierarchy, model = read_model_folder(Path(folder))
+        return cls(
+            model=model,
+            hierarchy=hierarchy,
+            scored=~hierarchy.encode([record.unscored])[0],
+            settings=record.settings,
+            engine=record.engine,
+            history=record.history,
+            training_positives=np.array(record.training_positives, dtype=np.int64),
+            versions=record.versions,
+            fingerprints=record.fingerprints,
+            preparation=None if record.preparation is None else record.preparation.as_preparation(),
+            feature_names=record.feature_names,
+            source=record.source,
+            thresholds=record.as_thresholds(),
+        )
+
+
+def current_versions() -> dict[str, str]:
+    """The versions of what computes here."""
+    return {
+        "rarenode": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "torch": str(torch.__version__),
+        "numba": numba.__version__,
+    }

@@ -1,0 +1,214 @@
+"""Out-of-fold predictions: a model together with predictions for rows that it was not trained on.
+
+Thresholds are fitted to them, because a model is more confident about the rows it was trained on than about any other.
+
+* `hold_out` sets rows aside. One training, but the model never learns from these rows.
+* `cross_fit` trains a model for each fold on all other rows, predicts the fold with it, and then trains once more on
+  all rows. No row is wasted; it takes one training more than there are folds.
+
+With early stopping, a training stops when its AP on the held-out rows no longer improves. The last training of
+`cross_fit` has no held-out rows: it runs for the median of the folds' best epochs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarenode.config import Settings
+from rarenode.config.choices import Rule
+from rarenode.data.dataset import Dataset
+from rarenode.data.split import HierarchicalSplit, folds
+from rarenode.errors import ArgumentError, ResumeError
+from rarenode.thresholds import Strategy
+from rarenode.training.callbacks import Callback
+from rarenode.training.checkpoint import FILE as CHECKPOINT
+from rarenode.training.checkpoint import remove_checkpoint
+from rarenode.training.model import TrainedModel
+from rarenode.training.model_folder import FILES, RECORD
+from rarenode.training.train import train_model
+
+Indices = NDArray[np.int64]
+FOLD = ".fold-"
+"""Begins the name of the folder of a fold's model; its number follows."""
+ALL_ROWS = "all_rows"
+"""The fingerprint, in a fold's model, of the rows that were split into folds."""
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """A model, and predictions for held-out rows by models that were not trained on them."""
+
+    model: TrainedModel
+    Y: NDArray[np.bool_]
+    """(rows, nodes): labels of the held-out rows."""
+    probs: NDArray[np.float32]
+    """(rows, nodes): their probabilities."""
+    prior: NDArray[np.float64]
+    """(nodes,): the share of all rows that have each node."""
+    rows: Indices
+    """Which of all rows these are."""
+    training_support: Indices
+    """(nodes,): how many training rows with the node the models had that predicted its rows. Models of folds differ
+    in that; it is their mean over the node's rows, rounded down, so that 0 means that none had any."""
+
+    def decide(self, strategy: Strategy, rule: Rule) -> TrainedModel:
+        """The model, with thresholds that the strategy fits to the held-out predictions."""
+        return self.model.with_thresholds(strategy.fit(self.probs, self.Y, prior=self.prior, rule=rule))
+
+
+def hold_out(
+    data: Dataset,
+    settings: Settings,
+    *,
+    prepare: bool = True,
+    folder: Path | None = None,
+    resume: bool = False,
+    callback: Callback | None = None,
+) -> OutOfFold:
+    """Train on all rows but the fraction ``settings.holdout``, which `HierarchicalSplit` chooses; see `train_model`."""
+    if settings.holdout is None:
+        raise ArgumentError("set holdout to the fraction of rows to hold out")
+    kept, held_out = HierarchicalSplit(settings.holdout, settings.seed).split(data.Y, data.hierarchy)
+    return hold_out_rows(
+        data, settings, kept, held_out, prepare=prepare, folder=folder, resume=resume, callback=callback
+    )
+
+
+def hold_out_rows(
+    data: Dataset,
+    settings: Settings,
+    kept: Indices,
+    held_out: Indices,
+    *,
+    prepare: bool = True,
+    folder: Path | None = None,
+    resume: bool = False,
+    callback: Callback | None = None,
+    title: str = "",
+) -> OutOfFold:
+    """Train on some of the rows, and predict others."""
+    rest = data.take(held_out)
+    model = train_model(
+        data.take(kept),
+        settings,
+        valid=None if settings.patience is None else rest,
+        prepare=prepare,
+        folder=folder,
+        resume=resume,
+        callback=callback,
+        title=title,
+    )
+    return OutOfFold(
+        model, rest.Y, model.predict_proba(rest.X), data.Y.mean(axis=0), held_out, model.training_positives
+    )
+
+
+def cross_fit(
+    data: Dataset,
+    settings: Settings,
+    *,
+    prepare: bool = True,
+    folder: Path | None = None,
+    resume: bool = False,
+    callback: Callback | None = None,
+) -> OutOfFold:
+    """Train once without each of ``settings.cv`` folds, then on all rows; see `train_model` for the arguments.
+
+    Models of folds that are done are kept in ``folder`` until `remove_folds`, so that resuming trains only what is
+    missing.
+    """
+    if settings.cv is None:
+        raise ArgumentError("set cv to the number of folds")
+    if settings.patience is not None and settings.schedule != "constant" and settings.schedule_by == "epoch":
+        raise ArgumentError(
+            "a schedule over epochs and early stopping with cv exclude each other, as the last training is shorter; "
+            "set patience to 0, or schedule_by to batch"
+        )
+    probs = np.empty(data.Y.shape, dtype=np.float32)
+    best_epochs = []
+    total = data.Y.sum(axis=0, dtype=np.int64)
+    support = np.zeros(len(data.hierarchy), dtype=np.int64)
+    for number, (kept, held_out) in enumerate(folds(data.Y, data.hierarchy, settings.cv, settings.seed), start=1):
+        part = None if folder is None else folder / f"{FOLD}{number}"
+        # Early stopping depends on the held-out rows, which the fingerprint of the training rows does not cover.
+        fingerprints = {
+            "rows": data.take(kept).fingerprint,
+            "hierarchy": data.hierarchy.fingerprint,
+            ALL_ROWS: data.fingerprint,
+        }
+        model = _trained_before(part, settings, fingerprints) if resume else None
+        if model is None:
+            fold = hold_out_rows(
+                data,
+                settings,
+                kept,
+                held_out,
+                prepare=prepare,
+                folder=part,
+                resume=resume,
+                callback=callback,
+                title=f"fold {number} of {settings.cv}",
+            )
+            model, probs[held_out] = fold.model, fold.probs
+            if part is not None:
+                replace(model, fingerprints={**model.fingerprints, **fingerprints}).save(part)
+                remove_checkpoint(part)
+        else:
+            probs[held_out] = model.predict_proba(data.X[held_out])
+        if model.history:
+            best_epochs.append(best_epoch(model))
+        here = data.Y[held_out].sum(axis=0, dtype=np.int64)
+        support += here * (total - here)
+    final = settings
+    if settings.patience is not None:
+        epochs = round(median(best_epochs)) if best_epochs else settings.epochs
+        final = settings.model_copy(update={"epochs": epochs, "patience": None})
+    model = train_model(
+        data, final, prepare=prepare, folder=folder, resume=resume, callback=callback, title="all rows"
+    )
+    return OutOfFold(model, data.Y, probs, data.Y.mean(axis=0), np.arange(len(data)), support // np.maximum(total, 1))
+
+
+def best_epoch(model: TrainedModel) -> int:
+    """The epoch with the best validation AP, the first of equally good ones; the last, where none was measured."""
+    measured = [(record.valid.ap, -record.epoch) for record in model.history if record.valid is not None]
+    return -max(measured)[1] if measured else model.history[-1].epoch
+
+
+def fold_folders(folder: Path | str) -> list[Path]:
+    """The folders of folds."""
+    parts = Path(folder).glob(f"{FOLD}*")
+    return [part for part in parts if part.name.removeprefix(FOLD).isdecimal() and part.is_dir()]
+
+
+def remove_folds(folder: Path | str) -> None:
+    """Remove the models of folds, once the model that they were for is saved."""
+    for part in fold_folders(folder):
+        for name in (*FILES, CHECKPOINT):  # a kill may have left the last checkpoint beside the model
+            (part / name).unlink(missing_ok=True)
+        with suppress(OSError):  # it contains other files
+            part.rmdir()
+
+
+def _trained_before(part: Path | None, settings: Settings, fingerprints: Mapping[str, str]) -> TrainedModel | None:
+    if part is None or not (part / RECORD).exists():
+        return None
+    model = TrainedModel.load(part)
+    then, now = model.settings.decisive, settings.decisive
+    differences = [
+        f"{name} was {then[name]!r} and is now {now[name]!r}"
+        for name in then
+        if then[name] != now[name] and name not in ("engine", "device")  # they compute the same
+    ]
+    if not fingerprints.items() <= model.fingerprints.items():
+        differences.append("the rows or the hierarchy are not the same")
+    if differences:
+        raise ResumeError(f"{part} is the model of another training: {'; '.join(differences)}; choose another folder")
+    return model

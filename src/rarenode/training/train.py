@@ -1,0 +1,114 @@
+"""`train_model`: one training, from raw rows and settings to a `TrainedModel` with its own preparation."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from rarenode._io.files import sole_use
+from rarenode.config import Settings
+from rarenode.data.dataset import Dataset
+from rarenode.data.preparation import Preparation, as_float32
+from rarenode.errors import DataError
+from rarenode.models import Blend, Forest, Model, grow_forest
+from rarenode.training.callbacks import Callback, EpochRecord
+from rarenode.training.loop import train_network
+from rarenode.training.model import TrainedModel, current_versions
+
+
+def train_model(
+    data: Dataset,
+    settings: Settings,
+    *,
+    valid: Dataset | None = None,
+    prepare: bool = True,
+    folder: Path | None = None,
+    resume: bool = False,
+    callback: Callback | None = None,
+    title: str = "",
+) -> TrainedModel:
+    """Train once, on all labelled rows; the model decides at 0.5 until it is given thresholds.
+
+    Args:
+        data: rows to learn from. Rows whose labels are not known are left out, with a warning.
+        settings: how to train.
+        valid: rows to score after each epoch, which early stopping needs.
+        prepare: fit a preparation on the rows; without it features are used as they are, and must be finite.
+        folder: where checkpoints are kept; None keeps none.
+        resume: continue from the folder's checkpoint; without one, begin.
+        callback: is called after every step and epoch.
+        title: which of several trainings this is, for the callback.
+
+    Raises:
+        DataError: there is nothing to learn from, or features cannot be used.
+        TrainingError, Interrupted, ResumeError, FileFormatError: see `train_network`.
+    """
+    data = require_labels(data, "training")
+    preparation = Preparation.fit(data.X) if prepare else None
+    rows = _prepared(data, preparation)
+    watched = None if valid is None else _prepared(require_labels(valid, "validation"), preparation)
+    models: list[Model] = []
+    history: tuple[EpochRecord, ...] = ()
+    engine = ""
+    with nullcontext() if folder is None else sole_use(folder):
+        if "mlp" in settings.models:
+            network = train_network(
+                rows, settings, valid=watched, folder=folder, resume=resume, callback=callback, title=title
+            )
+            models.append(network.model)
+            history, engine = network.history, network.engine
+        if "forest" in settings.models:
+            models.append(_grow(rows, settings, callback))
+    return TrainedModel(
+        model=models[0] if len(models) == 1 else Blend(tuple(models)),
+        hierarchy=data.hierarchy,
+        scored=data.scored,
+        settings=settings,
+        engine=engine,
+        history=history,
+        training_positives=data.Y.sum(axis=0, dtype=np.int64),
+        versions=current_versions(),
+        fingerprints={
+            "rows": data.fingerprint,
+            "hierarchy": data.hierarchy.fingerprint,
+            "settings": settings.fingerprint,
+        },
+        preparation=preparation,
+        feature_names=data.feature_names,
+        source=data.name,
+    )
+
+
+def require_labels(data: Dataset, purpose: str) -> Dataset:
+    """The rows whose labels are known, with a warning if some are not.
+
+    Raises:
+        DataError: no row has known labels.
+    """
+    labelled = data.with_labels_only()
+    if not len(labelled):
+        what = "no row has labels" if len(data) else "there are no rows"
+        raise DataError(f"{data.name or 'the data'}: {what}, so none can be used for {purpose}")
+    if len(labelled) < len(data):
+        warnings.warn(
+            f"{data.name or 'the data'}: {len(data) - len(labelled)} of {len(data)} rows have no labels and are not "
+            f"used for {purpose}",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return labelled
+
+
+def _prepared(data: Dataset, preparation: Preparation | None) -> Dataset:
+    return replace(data, X=as_float32(data.X) if preparation is None else preparation.apply(data.X))
+
+
+def _grow(rows: Dataset, settings: Settings, callback: Callback | None) -> Forest:
+    """The forest is grown on the rows without clones."""
+    if callback is not None:
+        callback.on_forest(settings.n_trees)
+    return grow_forest(rows.X, rows.Y, scored=rows.scored, trees=settings.n_trees, seed=settings.seed)
