@@ -10,6 +10,7 @@ import typer
 
 from rarenode.cli import data, demo, evaluate, figure, fit, predict, report, reproduce, specs, table
 from rarenode.cli.console import print_error
+from rarenode.cli.options import CommandWithOldNames
 from rarenode.errors import RarenodeError
 from rarenode.version import __version__
 
@@ -20,23 +21,24 @@ app = typer.Typer(
 \b
 Examples:
   rarenode demo                                    see rare nodes appear, in a minute
-  rarenode data fetch cellcycle_FUN                a dataset of the paper
+  rarenode data fetch cellcycle_FUN                download a dataset of the paper
   rarenode fit cellcycle_FUN --out runs/first      train on it
-  rarenode evaluate runs/first                     what it finds in the test rows
-  rarenode report runs/first --out first.html      the same to look at: found, missed, and why
+  rarenode evaluate runs/first                     score it on the test rows
+  rarenode report runs/first --out first.html      which nodes are found, missed, and why
   rarenode predict runs/first new.arff --out predictions.parquet
-  rarenode reproduce imbalance_fun --seeds 1       a table of the paper, measured here
-  rarenode table imbalance_fun                     beside what was published
+  rarenode paper run imbalance_fun --seeds 1       measure a table of the paper
+  rarenode paper table imbalance_fun               compare it with the published one
 """,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 app.command("demo")(demo.demo)
-app.command("fit")(fit.fit)
-app.command("evaluate")(evaluate.evaluate)
-app.command("predict")(predict.predict)
-app.command("report")(report.report)
+app.command("fit", cls=CommandWithOldNames)(fit.fit)
+app.command("evaluate", cls=CommandWithOldNames)(evaluate.evaluate)
+app.command("predict", cls=CommandWithOldNames)(predict.predict)
+app.command("report", cls=CommandWithOldNames)(report.report)
+app.command("settings")(fit.show_settings)
 app.command("specs")(specs.specs)
 app.command("reproduce")(reproduce.reproduce)
 app.command("table")(table.table)

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from rarenode.cli.sparkline import sparkline
 from rarenode.metrics.figures import Figures
 
+BLOCKS = "▁▂▃▄▅▆▇█"
+PLAIN = ".:-=+*#@"
 
-def figures_table(figures: Figures, encoding: str) -> Table:
+
+def scores_table(figures: Figures, encoding: str) -> Table:
     """The paper's five figures, how many nodes are found, and how many have each recall, a line for each group."""
     table = _table("nodes", "there are", "F1", "precision", "recall", "Bin. AP", "AP", "found")
     table.add_column("recalls, 0 to 100", no_wrap=True)
@@ -43,3 +45,24 @@ def _table(group: str, *numbers: str) -> Table:
 
 def _percent(fraction: float) -> str:
     return f"{100 * fraction:.2f}"
+
+
+def sparkline(counts: Sequence[int], encoding: str = "utf-8") -> str:
+    """Bars as high as the counts, the highest full; a blank where there is nothing, and never where there is something.
+
+    >>> sparkline([8, 0, 1, 4])
+    '█ ▁▄'
+    >>> sparkline([8, 0, 1, 4], "ascii")
+    '@ .='
+    """
+    most = max(counts, default=0)
+    bars = _bars(encoding)
+    return "".join(bars[-(-count * len(bars) // most) - 1] if count else " " for count in counts)
+
+
+def _bars(encoding: str) -> str:
+    try:
+        BLOCKS.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return PLAIN
+    return BLOCKS

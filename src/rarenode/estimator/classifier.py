@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from inspect import Parameter, Signature
 from pathlib import Path
+from textwrap import fill
 from typing import Any, Self
 
 import numpy as np
@@ -11,157 +14,115 @@ from pydantic import ValidationError
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
+from rarenode._io.progress import Progress
 from rarenode._io.text import explain
-from rarenode.data.preparation import Preparation, as_float32
+from rarenode.config import Settings, describe, setting_fields
+from rarenode.data.dataset import Dataset, scored_nodes
 from rarenode.diagnosis import NodeDiagnosis
 from rarenode.errors import ArgumentError, Interrupted
 from rarenode.estimator.folder import EstimatorFile, read_estimator_file, write_estimator_file
 from rarenode.estimator.targets import class_names, read_targets
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import node_scores
-from rarenode.training import Settings, TrainedModel, TrainingRows, choose_progress, fit
+from rarenode.training import ShowProgress, TrainedModel, fit_model
 from rarenode.training.model_folder import parameters_fingerprint
-from rarenode.training.presets import preset
 
-SETTINGS = (
-    *("resample", "members", "ensemble", "trees", "weighting", "w0", "focus", "u0", "k", "hidden", "layers", "dropout"),
-    *("activation", "learning_rate", "weight_decay", "batch_size", "epochs", "early_stopping", "engine"),
-    *("decision", "rule", "holdout", "folds"),
-)
-"""The parameters that are settings of the training, under the same names."""
+SETTINGS = {name: field.default for name, field, *_ in setting_fields() if name != "seed"}
+"""The parameters that are settings, with their defaults; the seed is scikit-learn's ``random_state``."""
+OWN: dict[str, Any] = {"unscored": None, "prepare": True, "random_state": None, "verbose": False}
+"""The other keyword parameters."""
+
+
+def _parameter_docs() -> str:
+    lines = [
+        fill(f"{name}: {describe(name)} Default: {default!r}.", 116, initial_indent=" " * 8, subsequent_indent=" " * 12)
+        for name, default in SETTINGS.items()
+    ]
+    return "\n".join(lines).strip()
 
 
 class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A hierarchical multi-label classifier that finds the rare, deep nodes.
 
     Args:
-        hierarchy: of the labels; None means flat, and the labels themselves say which nodes there are.
-        preset: where the other settings come from, unless they are given: ``best`` (what finds many nodes at a good
-            F1; it trains once for each of three folds and once more on all rows) or ``paper`` (what produced the
-            paper's tables, with `Settings`' defaults). See `rarenode.training.presets`.
-        decision: how nodes are decided from probabilities: ``expected_f1``, ``expected_f2``, ``prior``, ``tuned``,
-            ``global``, ``precision_floor:0.2``, ``fixed:0.3``; see `rarenode.thresholds`. All but the fixed ones are
-            found on rows that the model was not trained on.
-        rule: how decisions are made coherent: ``add_ancestors`` or ``drop_orphans``.
-        holdout: the share of rows to hold out for that, and for early stopping; takes the place of folds.
-        folds: instead, train once without each of so many folds, then once more on all rows. 0 is none.
-        resample: rows trained on more than once, because what they carry is rare: ``lpros``, ``lpros-textbook``,
-            ``hros-pd``, ``hros-pd-published`` (see `rarenode.LPROS` and `rarenode.HROSPD`), or ``none``. Node weights
-            are computed after it.
-        members: of the ensemble.
-        ensemble: ``independent`` (models of their own) or ``dropout`` (Monte-Carlo passes through one model).
-        trees: of a forest whose probabilities are joined with those of the network; 0 is no forest.
-        weighting: node weights by rarity: ``as_published``, ``as_described`` or ``none``; see `node_weights`.
-        w0: the least node weight.
-        focus: what the ensemble is unsure of counts more: an uncertainty such as ``gmu``, or ``focal``, or ``none``.
-        u0: the least focus.
-        k: the exponent of the focus.
-        hidden: units in each hidden layer.
-        layers: linear layers; 1 is a linear model.
-        dropout: the chance that a hidden unit is dropped in training.
-        activation: ``relu`` or ``tanh``.
-        learning_rate: of Adam.
-        weight_decay: of Adam.
-        batch_size: rows in a training step.
-        epochs: times over the rows, at most.
-        early_stopping: epochs without a better AP on rows not trained on, after which to stop; 0 trains to the end.
-        engine: ``fused`` (fast, CPU), ``torch``, or ``auto``.
-        random_state: decides everything random; a number, a numpy RandomState, or None for numpy's own.
-        prepare: fill missing values and standardise features, with the statistics of the training rows. Without it
-            features are used as they are, and none may be missing.
+        hierarchy: of the labels; None: flat, and the labels themselves are the nodes.
+        SETTINGS
+        unscored: nodes that count neither in the loss nor in `score`; None: an artificial root, the only root if it is
+            named "root".
+        prepare: fill missing values and standardise features, with statistics of the training rows. Without it
+            features are used as they are, and must be finite.
+        random_state: determines everything random: a number, a numpy RandomState, or None.
         verbose: show progress.
 
     Attributes:
         model_: the `TrainedModel`.
-        hierarchy_: the hierarchy; flat where none was given.
+        hierarchy_: the hierarchy; flat if none was given.
         classes_: the names of its nodes, in the order of the columns of every result.
+        thresholds_: the threshold of each node, in the same order.
+        history_: one record for each epoch of the final training.
+        n_iter_: the number of its epochs.
         engine_: the engine that computed the training.
         n_features_in_: columns of X.
-        feature_names_in_: their names, where X had names that are text.
+        feature_names_in_: their names, if X has names.
 
-    Labels may be an indicator matrix, label sets, or a data frame with a column for each node; ancestors of labels are
-    added. Columns of results follow ``classes_``, which is the hierarchy's order and not that of a data frame: other
-    metrics than `score` want ``Y[classes_]``.
+    Labels may be an indicator matrix, dense or sparse, label sets, or a data frame with a column for each node;
+    ancestors of labels are added. Columns of results follow ``classes_``, which is the hierarchy's order and not that
+    of a data frame: other metrics than `score` want ``Y[classes_]``.
 
     With one label for each row and no hierarchy this is an ordinary multi-class classifier: the probabilities of a row
-    are divided by their sum, and `predict` returns the likeliest class.
+    are divided by their sum, and `predict` returns the most probable class.
 
     >>> from rarenode import Hierarchy
     >>> tree = Hierarchy.from_edges([("animal", "cat"), ("animal", "dog")])
     >>> X, Y = [[0.0], [1.0]] * 10, [{"cat"}, {"dog"}] * 10
-    >>> classifier = RareNodeClassifier(tree, hidden=16, dropout=0.0, trees=10, random_state=0).fit(X, Y)
+    >>> classifier = RareNodeClassifier(tree, hidden_size=16, dropout=0.0, n_trees=10, random_state=0).fit(X, Y)
     >>> tree.decode(classifier.predict([[1.0]]))[0] == {"animal", "dog"}
     True
     """
 
-    def __init__(
-        self,
-        hierarchy: Hierarchy | None = None,
-        *,
-        preset: str = "best",
-        decision: str | None = None,
-        rule: str | None = None,
-        holdout: float | None = None,
-        folds: int | None = None,
-        resample: str | None = None,
-        members: int | None = None,
-        ensemble: str | None = None,
-        trees: int | None = None,
-        weighting: str | None = None,
-        w0: float | None = None,
-        focus: str | None = None,
-        u0: float | None = None,
-        k: float | None = None,
-        hidden: int | None = None,
-        layers: int | None = None,
-        dropout: float | None = None,
-        activation: str | None = None,
-        learning_rate: float | None = None,
-        weight_decay: float | None = None,
-        batch_size: int | None = None,
-        epochs: int | None = None,
-        early_stopping: int | None = None,
-        engine: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        prepare: bool = True,
-        verbose: bool = False,
-    ) -> None:
+    def __init__(self, hierarchy: Hierarchy | None = None, **parameters: Any) -> None:
+        known = SETTINGS | OWN
+        unknown = next((name for name in parameters if name not in known), None)
+        if unknown is not None:
+            raise TypeError(f"RareNodeClassifier has no parameter {unknown!r}")
         self.hierarchy = hierarchy
-        self.preset = preset
-        self.decision = decision
-        self.rule = rule
-        self.holdout = holdout
-        self.folds = folds
-        self.resample = resample
-        self.members = members
-        self.ensemble = ensemble
-        self.trees = trees
-        self.weighting = weighting
-        self.w0 = w0
-        self.focus = focus
-        self.u0 = u0
-        self.k = k
-        self.hidden = hidden
-        self.layers = layers
-        self.dropout = dropout
-        self.activation = activation
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.early_stopping = early_stopping
-        self.engine = engine
-        self.random_state = random_state
-        self.prepare = prepare
-        self.verbose = verbose
+        for name, default in known.items():
+            setattr(self, name, parameters.get(name, default))
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Train on features (rows, features) and labels in any of the forms above.
+    # scikit-learn reads the parameters and their defaults from the signature, which follows from the settings.
+    __init__.__signature__ = Signature(  # type: ignore[attr-defined]
+        [
+            Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
+            Parameter("hierarchy", Parameter.POSITIONAL_OR_KEYWORD, default=None),
+            *(Parameter(name, Parameter.KEYWORD_ONLY, default=value) for name, value in (SETTINGS | OWN).items()),
+        ]
+    )
+
+    @classmethod
+    def from_preset(cls, preset: str, hierarchy: Hierarchy | None = None, **changes: Any) -> Self:
+        """An estimator with the parameters of a preset, ``best`` or ``paper``, and changes.
+
+        >>> RareNodeClassifier.from_preset("paper", n_members=10).weighting
+        'as_published'
+        """
+        own = {name: changes.pop(name) for name in OWN if name in changes}
+        settings = Settings.preset(preset, **changes).to_dict()
+        return cls(hierarchy, **{name: settings[name] for name in SETTINGS}, **own)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: tuple[Any, Any] | None = None) -> Self:
+        """Train.
+
+        Args:
+            X: features (rows, features), dense or sparse, NaN where missing.
+            y: labels in any of the forms above.
+            sample_weight: (rows,), how much each row counts in the loss and in the forest.
+            eval_set: features and labels of validation rows; early stopping and thresholds then use these, instead of
+                ``cv`` and ``holdout``.
 
         Raises:
-            ArgumentError: a parameter has a value that means nothing.
+            ArgumentError: a parameter has a value that is not valid.
             LabelError, UnknownLabelError: the labels do not fit the hierarchy.
             DataError: the features cannot be used.
             TrainingError: the loss is no longer a number.
@@ -170,36 +131,38 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         features = self._features(X, reset=True)
         targets = read_targets(y, self.hierarchy)
         check_consistent_length(features, targets.Y)
-        _check_unseen_rows(settings, len(features))
-        preparation = Preparation.fit(features) if self.prepare else None
-        rows = TrainingRows(
-            X=as_float32(features) if preparation is None else preparation.apply(features),
+        if eval_set is None:
+            _check_held_out_rows(settings, features.shape[0])
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, features, dtype=np.float32)
+        names = getattr(self, "feature_names_in_", None)
+        rows = Dataset(
+            X=features,
             Y=targets.Y,
             hierarchy=targets.hierarchy,
-            scored=np.ones(len(targets.hierarchy), dtype=np.bool_),
+            scored=scored_nodes(targets.hierarchy, self.unscored),
+            feature_names=None if names is None else tuple(map(str, names)),
+            sample_weight=weights,
         )
+        valid = None
+        if eval_set is not None:
+            labels = read_targets(eval_set[1], targets.hierarchy).Y
+            valid = Dataset(self._features(eval_set[0], reset=False), labels, targets.hierarchy, rows.scored)
         try:
-            model = fit(rows, settings, watch=choose_progress(quiet=not self.verbose))
-        except Interrupted as error:  # a search over many fits takes every Exception for a failed fit, and goes on
+            callback = ShowProgress(Progress(quiet=not self.verbose))
+            fitted = fit_model(rows, settings, valid=valid, prepare=bool(self.prepare), callback=callback)
+        except Interrupted as error:  # a grid search takes every Exception for a failed fit, and continues
             raise KeyboardInterrupt(str(error)) from None
-        names = getattr(self, "feature_names_in_", None)
-        self._remember(
-            model.with_source("fit(X, y)", preparation, None if names is None else tuple(names)),
-            targets.classes,
-            targets.one_class,
-        )
+        self._set_model(fitted.model, targets.classes, targets.one_class)
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.floating[Any]]:
-        """Probabilities (rows, nodes); that of a parent is never below that of its child.
-
-        None is 0: that no tree of the forest has met a node among rows like these does not rule it out.
-        """
+        """Probabilities (rows, nodes); a parent's is never below its child's."""
         check_is_fitted(self)
-        probs, least = self.model_.predict_proba(self._features(X, reset=False)), np.finfo(np.float32).tiny
+        probs = self.model_.predict_proba(self._features(X, reset=False))
         if not self.one_class_:
-            return np.maximum(probs, least)
-        chosen = probs[:, self._class_columns()].astype(np.float64) + least
+            return probs
+        # No class is ruled out, so that there is always a sum to divide by.
+        chosen = probs[:, self._class_columns()].astype(np.float64) + np.finfo(np.float32).tiny
         shares: NDArray[np.float64] = chosen / chosen.sum(axis=1, keepdims=True)
         return shares
 
@@ -207,49 +170,50 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """0 or 1 for each row and node; `Hierarchy.decode` turns that into label sets."""
         check_is_fitted(self)
         if self.one_class_:
-            likeliest: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
-            return likeliest
+            classes: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+            return classes
         return self.model_.predict(self._features(X, reset=False)).astype(np.int64)
 
-    def predict_together(self, X: Any, decision: str = "expected_f1") -> NDArray[np.int64]:
-        """As `predict`, with thresholds that are found on these rows themselves, without labels; see `TrainedModel`.
+    def predict_together(self, X: Any, thresholds: str = "expected_f1") -> NDArray[np.int64]:
+        """As `predict`, with thresholds fitted to these rows themselves, without labels; see `TrainedModel`.
 
         Raises:
-            ArgumentError: there is no such decision, or it needs labels; or every row has one class.
+            ArgumentError: there is no such strategy, or it needs labels; or the problem is multi-class.
         """
         check_is_fitted(self)
         if self.one_class_:
-            raise ArgumentError("every row has one class, the likeliest: there is nothing to decide")
-        return self.model_.predict_together(self._features(X, reset=False), decision).astype(np.int64)
+            raise ArgumentError("a multi-class problem has no thresholds: the most probable class is predicted")
+        return self.model_.predict_together(self._features(X, reset=False), thresholds).astype(np.int64)
 
     def uncertainty(self, X: Any, kind: str = "gmu") -> NDArray[np.float32]:
-        """How unsure the members are of each node of each row, (rows, nodes); kinds as in `rarenode.uncertainty`."""
+        """How uncertain the ensemble is about each node, (rows, nodes); kinds are those of `rarenode.uncertainty`."""
         check_is_fitted(self)
         unsure = self.model_.uncertainty(self._features(X, reset=False), kind)
         return unsure[:, self._class_columns()] if self.one_class_ else unsure
 
     def diagnose(self, X: Any, y: Any) -> NodeDiagnosis:
-        """How well each node is found in labelled rows that were not trained on, and why it is missed.
+        """How well each node is found in labelled rows that were not used for training, and why it is missed.
 
         Its ``to_frame()`` is a table with a line for each node.
         """
         check_is_fitted(self)
         if self.one_class_:
-            raise ArgumentError("every row has one class, the likeliest: there are no thresholds to look at")
+            raise ArgumentError("a multi-class problem has no thresholds to diagnose")
         return self.model_.diagnose(self._features(X, reset=False), read_targets(y, self.hierarchy_).Y)
 
     def score(self, X: Any, y: Any) -> float:
-        """The mean over nodes of their F1, 0 where it is undefined; accuracy, where every row has one class.
+        """The mean F1 over scored nodes, 0 where it is undefined; accuracy for a multi-class problem.
 
-        Unlike an average over cells, it does not let a few common nodes speak for all.
+        Unlike a micro average, it gives rare nodes the same weight as common ones.
         """
         check_is_fitted(self)
         if self.one_class_:
             return float(accuracy_score(y, self.predict(X)))
-        return float(node_scores(read_targets(y, self.hierarchy_).Y, self.predict(X)).f1.mean())
+        f1 = node_scores(read_targets(y, self.hierarchy_).Y, self.predict(X)).f1
+        return float(f1[self.model_.scored].mean())
 
     def save(self, folder: Path | str) -> None:
-        """Write the trained model into a folder, from which `load` has it again; see `TrainedModel.save`."""
+        """Save the trained model in a folder, from which `load` reads it; see `TrainedModel.save`."""
         check_is_fitted(self)
         classes = self.classes_.tolist() if self.one_class_ else None
         try:
@@ -264,6 +228,8 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def load(cls, folder: Path | str) -> Self:
         """Read what `save`, or `rarenode fit`, wrote. Nothing in the folder is executed.
 
+        The estimator has the parameters of the training: ``clone(loaded).fit(X, y)`` repeats it.
+
         Raises:
             MissingFileError: a file of the model is not there.
             FileFormatError: a file is damaged.
@@ -271,24 +237,28 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model = TrainedModel.load(folder)
         beside = read_estimator_file(Path(folder), model.hierarchy, model.fingerprints.get("parameters"))
         settings = model.settings.to_dict()
+        unscored: Sequence[str] | None = None
+        if (model.scored != scored_nodes(model.hierarchy)).any():
+            unscored = [node for node, counts in zip(model.hierarchy.nodes, model.scored, strict=True) if not counts]
         classifier = cls(
             None if beside.classes is not None else model.hierarchy,
-            preset="paper",  # under which None is the default of `Settings`
             **{name: settings[name] for name in SETTINGS},
-            random_state=model.settings.seed,
+            unscored=unscored,
             prepare=model.preparation is not None,
+            random_state=model.settings.seed,
         )
-        classifier.n_features_in_ = model.shape.features
+        classifier.n_features_in_ = model.model.n_features
         if model.feature_names is not None:
             classifier.feature_names_in_ = np.array(model.feature_names, dtype=object)
         one_class = beside.classes is not None
-        classifier._remember(model, np.array(beside.classes if one_class else model.hierarchy.nodes), one_class)
+        classifier._set_model(model, np.array(beside.classes if one_class else model.hierarchy.nodes), one_class)
         return classifier
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         tags.input_tags.allow_nan = bool(self.prepare)
+        tags.input_tags.sparse = True
         return tags
 
     def _settings(self) -> Settings:
@@ -297,17 +267,23 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
             seed = check_random_state(seed).randint(2**31)
-        given = {name: value for name in SETTINGS if (value := getattr(self, name)) is not None}
-        return preset(self.preset, **given, seed=seed)
+        values = {name: getattr(self, name) for name in SETTINGS}
+        if values["holdout"] is not None and values["cv"] == SETTINGS["cv"]:
+            values["cv"] = None  # the default gives way to an explicit holdout
+        return Settings(**values, seed=seed)
 
-    def _features(self, X: Any, reset: bool) -> NDArray[np.float64]:
+    def _features(self, X: Any, reset: bool) -> Any:
         missing = "allow-nan" if self.prepare else True
-        checked: NDArray[np.float64] = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=missing)
-        return checked
+        return validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=missing
+        )
 
-    def _remember(self, model: TrainedModel, classes: NDArray[Any], one_class: bool) -> None:
+    def _set_model(self, model: TrainedModel, classes: NDArray[Any], one_class: bool) -> None:
         self.model_ = model
         self.hierarchy_ = model.hierarchy
+        self.thresholds_ = model.decides_with.values
+        self.history_ = model.history
+        self.n_iter_ = len(model.history)
         self.engine_ = model.engine
         self.classes_ = classes
         self.one_class_ = one_class
@@ -317,15 +293,18 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return [self.hierarchy_.index[name] for name in class_names(self.classes_.tolist())]
 
 
-def _check_unseen_rows(settings: Settings, rows: int) -> None:
-    """Refuse settings for which there are not the rows, in terms of this estimator's parameters."""
-    if settings.folds is not None and rows < settings.folds:
+RareNodeClassifier.__doc__ = str(RareNodeClassifier.__doc__).replace("SETTINGS", _parameter_docs(), 1)
+
+
+def _check_held_out_rows(settings: Settings, rows: int) -> None:
+    """Refuse settings for which there are not enough rows, in terms of this estimator's parameters."""
+    if settings.cv is not None and rows < settings.cv:
         raise ArgumentError(
-            f"folds={settings.folds} needs at least as many rows, got n_samples={rows}; with folds=0, early_stopping=0 "
-            "and decision='fixed' a model is trained once, on all rows"
+            f"cv={settings.cv} needs at least as many rows, got n_samples={rows}; with cv=None, patience=None and "
+            "thresholds='fixed' a model is trained once, on all rows"
         )
-    if settings.early_stopping is not None and settings.folds is None and settings.holdout is None:
+    if settings.patience is not None and settings.cv is None and settings.holdout is None:
         raise ArgumentError(
-            f"early_stopping={settings.early_stopping} looks at rows that are not trained on; set holdout or folds, or "
-            "early_stopping=0"
+            f"patience={settings.patience} needs rows that are not trained on; set cv, holdout or eval_set, or "
+            "patience=None"
         )

@@ -4,7 +4,7 @@
 what is given                       what it means
 ==================================  ====================================================================================
 a data frame of 0 and 1             its columns are named by nodes, in any order; a node without a column is in no row
-a matrix of 0 and 1                 one column for each node, in the hierarchy's order
+a matrix of 0 and 1, dense or sparse  one column for each node, in the hierarchy's order
 label sets, one for each row        names of nodes
 one label for each row (1-D)        with a hierarchy, the name of a node; without one, the classes of an ordinary
                                     multi-class problem, which is what scikit-learn means by a 1-D target
@@ -55,7 +55,7 @@ def read_targets(given: Any, hierarchy: Hierarchy | None) -> Targets:
     if given is None:
         raise LabelError("RareNodeClassifier requires y to be passed, but the target y is None")
     if issparse(given):
-        raise LabelError("labels are a sparse matrix; give them as an array, with .toarray()")
+        given = given.toarray()
     if _is_frame(given):
         return _from_columns(np.asarray(given), [str(name) for name in given.columns], hierarchy)
     rows = _as_label_sets(given)

@@ -9,11 +9,10 @@ import numpy as np
 
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
-from rarenode.errors import ArgumentError
-from rarenode.thresholds import make_strategy
+from rarenode.thresholds import Strategy, make_strategy
 from rarenode.training.callbacks import Callback
 from rarenode.training.model import TrainedModel
-from rarenode.training.out_of_fold import OutOfFold, cross_fit, hold_out
+from rarenode.training.out_of_fold import OutOfFold, cross_fit, hold_out, validate
 from rarenode.training.train import require_labels, train_model
 
 
@@ -44,28 +43,40 @@ def fit_model(
     Args:
         data: rows to learn from.
         settings: how to train and decide.
-        valid: validation rows for early stopping, only without ``cv`` and ``holdout``.
+        valid: validation rows; early stopping and thresholds then use these, instead of ``cv`` and ``holdout``.
         prepare: see `train_model`, as for the other arguments and errors.
         folder: where checkpoints and models of folds are kept.
         resume: continue from what is in the folder.
         callback: is called after every step and epoch.
     """
-    if valid is not None and (settings.cv is not None or settings.holdout is not None):
-        raise ArgumentError("cv and holdout choose validation rows themselves; give none, or set neither")
     folder = None if folder is None else Path(folder)
     data = require_labels(data, "training")
     strategy = make_strategy(settings.thresholds)
+    fitted = _fit(data, settings, strategy, valid, prepare, folder, resume, callback)
+    known = {**fitted.model.fingerprints, "settings": settings.fingerprint, "data": data.fingerprint}
+    # The last training of cross_fit has its own number of epochs; the settings are those that were asked for.
+    return replace(fitted, model=replace(fitted.model, settings=settings, fingerprints=known))
+
+
+def _fit(
+    data: Dataset,
+    settings: Settings,
+    strategy: Strategy,
+    valid: Dataset | None,
+    prepare: bool,
+    folder: Path | None,
+    resume: bool,
+    callback: Callback | None,
+) -> Fitted:
+    if valid is not None:
+        held_out = validate(data, settings, valid, prepare=prepare, folder=folder, resume=resume, callback=callback)
+        return Fitted(held_out.decide(strategy, settings.rule), held_out)
     if settings.holdout is not None:
         held_out = hold_out(data, settings, prepare=prepare, folder=folder, resume=resume, callback=callback)
         return Fitted(held_out.decide(strategy, settings.rule), held_out)
     if settings.cv is not None and (settings.needs_held_out_rows or settings.patience is not None):
         held_out = cross_fit(data, settings, prepare=prepare, folder=folder, resume=resume, callback=callback)
-        # The last training had its own number of epochs; the settings are those that were asked for.
-        model = held_out.decide(strategy, settings.rule)
-        fingerprints = {**model.fingerprints, "settings": settings.fingerprint}
-        return Fitted(replace(model, settings=settings, fingerprints=fingerprints), held_out)
-    model = train_model(
-        data, settings, valid=valid, prepare=prepare, folder=folder, resume=resume, callback=callback
-    )
+        return Fitted(held_out.decide(strategy, settings.rule), held_out)
+    model = train_model(data, settings, prepare=prepare, folder=folder, resume=resume, callback=callback)
     thresholds = strategy.fit(np.zeros((1, len(data.hierarchy))), rule=settings.rule)
     return Fitted(model.with_thresholds(thresholds), None)

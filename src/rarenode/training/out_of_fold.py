@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.checkpoint import remove_checkpoint
 from rarenode.training.model import TrainedModel
 from rarenode.training.model_folder import FILES, RECORD
-from rarenode.training.train import train_model
+from rarenode.training.train import require_labels, train_model
 
 Indices = NDArray[np.int64]
 FOLD = ".fold-"
@@ -76,16 +77,15 @@ def hold_out(
     if settings.holdout is None:
         raise ArgumentError("set holdout to the fraction of rows to hold out")
     kept, held_out = HierarchicalSplit(settings.holdout, settings.seed).split(data.Y, data.hierarchy)
-    return hold_out_rows(
+    return _hold_out_rows(
         data, settings, kept, held_out, prepare=prepare, folder=folder, resume=resume, callback=callback
     )
 
 
-def hold_out_rows(
+def validate(
     data: Dataset,
     settings: Settings,
-    kept: Indices,
-    held_out: Indices,
+    valid: Dataset,
     *,
     prepare: bool = True,
     folder: Path | None = None,
@@ -93,21 +93,21 @@ def hold_out_rows(
     callback: Callback | None = None,
     title: str = "",
 ) -> OutOfFold:
-    """Train on some of the rows, and predict others."""
-    rest = data.take(held_out)
+    """Train on rows, and predict validation rows, which early stopping uses too; see `train_model`."""
+    valid = require_labels(valid, "validation")
     model = train_model(
-        data.take(kept),
+        data,
         settings,
-        valid=None if settings.patience is None else rest,
+        valid=None if settings.patience is None else valid,
         prepare=prepare,
         folder=folder,
         resume=resume,
         callback=callback,
         title=title,
     )
-    return OutOfFold(
-        model, rest.Y, model.predict_proba(rest.X), data.Y.mean(axis=0), held_out, model.training_positives
-    )
+    prior = (model.training_positives + valid.Y.sum(axis=0)) / (len(data) + len(valid))
+    rows = np.arange(len(valid))
+    return OutOfFold(model, valid.Y, model.predict_proba(valid.X), prior, rows, model.training_positives)
 
 
 def cross_fit(
@@ -145,7 +145,7 @@ def cross_fit(
         }
         model = _trained_before(part, settings, fingerprints) if resume else None
         if model is None:
-            fold = hold_out_rows(
+            fold = _hold_out_rows(
                 data,
                 settings,
                 kept,
@@ -174,6 +174,11 @@ def cross_fit(
         data, final, prepare=prepare, folder=folder, resume=resume, callback=callback, title="all rows"
     )
     return OutOfFold(model, data.Y, probs, data.Y.mean(axis=0), np.arange(len(data)), support // np.maximum(total, 1))
+
+
+def _hold_out_rows(data: Dataset, settings: Settings, kept: Indices, held_out: Indices, **how: Any) -> OutOfFold:
+    fold = validate(data.take(kept), settings, data.take(held_out), **how)
+    return replace(fold, prior=data.Y.mean(axis=0), rows=held_out)
 
 
 def best_epoch(model: TrainedModel) -> int:

@@ -1,0 +1,5 @@
+"""``python -m rarenode`` is the command line."""
+
+from rarenode.cli import main
+
+main()
