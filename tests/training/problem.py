@@ -8,30 +8,31 @@ from typing import Any
 import numpy as np
 
 from rarenode import make_hierarchical
-from rarenode.data.dataset import Dataset
-from rarenode.training import Settings, TrainedModel, TrainingRows
-from rarenode.training.history import EpochRecord
-from rarenode.training.progress import Outlook, Silent
+from rarenode.config import Settings
+from rarenode.data.dataset import Dataset, DatasetSplits
+from rarenode.training import Callback, EpochRecord, Plan, TrainedModel
 
 
 @cache
-def data() -> Dataset:
+def data() -> DatasetSplits:
     return make_hierarchical(rows=200, nodes=20, depth=3, features=8)
 
 
 @cache
-def rows() -> TrainingRows:
-    return TrainingRows.from_dataset(data())
+def rows() -> Dataset:
+    return data().train_and_valid
 
 
 def settings(**changes: Any) -> Settings:
-    small = {"hidden": 16, "batch_size": 16, "epochs": 3, "learning_rate": 1e-3, "checkpoint_minutes": None}
-    return Settings(**(small | changes))
+    """The preset ``paper``, small: one network, trained to the end, decided at 0.5."""
+    small = {"hidden_size": 16, "batch_size": 16, "epochs": 3, "learning_rate": 1e-3, "checkpoint_minutes": None}
+    return Settings.preset("paper", **(small | changes))
 
 
 def same(ours: TrainedModel, theirs: TrainedModel) -> bool:
     """Whether parameters and recorded losses are the same, bit for bit."""
-    arrays = all(np.array_equal(array, theirs.parameters[name]) for name, array in ours.parameters.items())
+    there = theirs.model.arrays()
+    arrays = all(np.array_equal(array, there[name]) for name, array in ours.model.arrays().items())
     return arrays and outcomes(ours) == outcomes(theirs)
 
 
@@ -39,28 +40,28 @@ def outcomes(model: TrainedModel) -> list[tuple[Any, ...]]:
     return [(record.epoch, record.loss, record.valid) for record in model.history]
 
 
-class Recorder(Silent):
-    """Keeps what it is told; does ``at_batch`` at a batch, counted from 1 over all epochs."""
+class Recorder(Callback):
+    """Keeps what it is called with; runs ``action`` at the batch ``at_batch``, counted from 1 over all epochs."""
 
     def __init__(self, at_batch: int | None = None, action: Any = None) -> None:
         self.at_batch, self.action = at_batch, action
-        self.outlook: Outlook | None = None
+        self.plan: Plan | None = None
         self.batches: list[tuple[int, int]] = []
         self.losses: list[float] = []
         self.records: list[EpochRecord] = []
         self.is_finished = False
 
-    def started(self, outlook: Outlook) -> None:
-        self.outlook = outlook
+    def on_start(self, plan: Plan) -> None:
+        self.plan = plan
 
-    def batch(self, epoch: int, batch: int, loss: float) -> None:
+    def on_batch(self, epoch: int, batch: int, loss: float) -> None:
         self.batches.append((epoch, batch))
         self.losses.append(loss)
         if len(self.batches) == self.at_batch:
             self.action()
 
-    def epoch(self, record: EpochRecord) -> None:
+    def on_epoch(self, record: EpochRecord) -> None:
         self.records.append(record)
 
-    def finished(self) -> None:
+    def on_end(self) -> None:
         self.is_finished = True

@@ -19,7 +19,7 @@ Root = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="The folder that holds the datasets of the catalogue; otherwise RARENODE_DATA, otherwise the user's cache.",
+        help="The folder of the catalogue's datasets; otherwise RARENODE_DATA, otherwise the user's cache.",
         show_default=False,
     ),
 ]

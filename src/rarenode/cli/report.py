@@ -16,7 +16,7 @@ def report(
         list[Path],
         typer.Argument(
             metavar="RUN...",
-            help="Folders of `rarenode fit`, or records of `rarenode paper run`; the others are compared with the first.",
+            help="Folders of `rarenode fit`, or records of `rarenode paper run`; the first is the baseline.",
             show_default=False,
         ),
     ],

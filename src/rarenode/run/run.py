@@ -261,7 +261,7 @@ class Run:
         if data is None:
             data = self.model.source
             if data not in catalogue():
-                raise ArgumentError(f"{self.folder} was not trained on a dataset of the catalogue; name the data to use")
+                raise ArgumentError(f"{self.folder} was not trained on a dataset of the catalogue; name the data")
         opened = open_data(data, root, self.model.hierarchy)
         if isinstance(opened, DatasetSplits):
             return opened.part(split or "test")
