@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
-from rarenode.data.arff import read_arff
 from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, find_entry
 from rarenode.data.download import PATIENT, Patience, checked_base, download
 from rarenode.data.locations import data_root
+from rarenode.data.readers.arff import read_arff
 from rarenode.errors import DownloadError, MissingFileError, RarenodeError, VerificationError
 
 if sys.platform != "win32":
