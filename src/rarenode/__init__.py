@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from rarenode.version import __version__
 
 if TYPE_CHECKING:
-    from rarenode.data.readers.arff import ArffFile, read_arff
     from rarenode.data.catalogue import catalogue
     from rarenode.data.dataset import Dataset, Split, load_dataset
     from rarenode.data.fetch import fetch_dataset
     from rarenode.data.preparation import Preparation
+    from rarenode.data.readers.arff import ArffFile, read_arff
     from rarenode.data.synthetic import make_hierarchical
     from rarenode.diagnosis import NodeDiagnosis, diagnose
     from rarenode.errors import RarenodeError

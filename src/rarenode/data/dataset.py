@@ -15,8 +15,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, SplitName, catalogue, find_entry
-from rarenode.data.locations import data_root
+from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, SplitName, catalogue, data_root, find_entry
 from rarenode.data.preparation import Preparation
 from rarenode.data.readers.arff import ArffFile, read_arff
 from rarenode.errors import ArgumentError, DataError, LabelError, MissingFileError

@@ -123,7 +123,7 @@ def test_sparse_rows_name_what_is_not_zero(tmp_path: Path) -> None:
 def test_quotes_keep_commas_spaces_and_comment_signs(tmp_path: Path) -> None:
     text = (
         "@attribute 'a name, 5 % of it' numeric\n"
-        '@attribute colour {\'deep, dark red\', "50% grey", blue}\n'
+        "@attribute colour {'deep, dark red', \"50% grey\", blue}\n"
         "@attribute class hierarchical x,y\n@data\n"
         "1,'deep, dark red',x\n2,\"50% grey\",y % comment\n3,blue,x@y\n"
     )
