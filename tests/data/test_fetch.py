@@ -413,7 +413,10 @@ class TestAtomicity:
         fetch_entry(entry, tmp_path, limits=LIMITS)
         assert place.read_bytes() == BODY
 
-    def test_killed_half_way(self, server: Server, entry: CatalogueEntry, place: Path, tmp_path: Path) -> None:
+    def test_killed_half_way(
+        self, server: Server, entry: CatalogueEntry, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("TMPDIR", str(tmp_path))  # a killed process leaves its temporary folder behind
         server.script.append(stalled(200_000))
         process = multiprocessing.get_context("spawn").Process(target=fetch_entry, args=(entry, tmp_path))
         process.start()

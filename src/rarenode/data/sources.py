@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rarenode.data.readers import read
 from rarenode.data.catalogue import catalogue, find_entry
 from rarenode.data.dataset import Dataset, DatasetSplits, load_dataset
+from rarenode.data.readers import read
 from rarenode.errors import MissingFileError
 from rarenode.hierarchy import Hierarchy
 
