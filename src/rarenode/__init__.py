@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from rarenode.version import __version__
 
 if TYPE_CHECKING:
-    from rarenode.data.arff import ArffFile, read_arff
     from rarenode.data.catalogue import catalogue
     from rarenode.data.dataset import Dataset, Split, load_dataset
     from rarenode.data.fetch import fetch_dataset
     from rarenode.data.preparation import Preparation
+    from rarenode.data.readers.arff import ArffFile, read_arff
     from rarenode.data.synthetic import make_hierarchical
     from rarenode.diagnosis import NodeDiagnosis, diagnose
     from rarenode.errors import RarenodeError
@@ -52,7 +52,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "30000")
 _HOME = {
     "HROSPD": "resampling",
     "LPROS": "resampling",
-    "ArffFile": "data.arff",
+    "ArffFile": "data.readers.arff",
     "Dataset": "data.dataset",
     "Hierarchy": "hierarchy",
     "NodeDiagnosis": "diagnosis",
@@ -78,7 +78,7 @@ _HOME = {
     "node_scores": "metrics",
     "node_weights": "objective",
     "preset": "training.presets",
-    "read_arff": "data.arff",
+    "read_arff": "data.readers.arff",
     "summary": "metrics",
     "summary_by_depth": "metrics",
     "summary_by_rarity": "metrics",

@@ -51,7 +51,7 @@ class TestList:
         assert lines["enron"] == ["tree", "988", "-", "660", "1001", "57", "56", "no"]
         assert str(tmp_path) in result.stdout
 
-    def test_it_says_which_files_are_here(self, run: CliRunner, small: CatalogueEntry, tmp_path: Path) -> None:
+    def test_it_shows_what_has_been_fetched(self, run: CliRunner, small: CatalogueEntry, tmp_path: Path) -> None:
         def line() -> str:
             result = run.invoke(app, ["data", "list"], env={"RARENODE_DATA": str(tmp_path)})
             return next(line for line in result.stdout.splitlines() if "small" in line).rstrip()
@@ -69,7 +69,7 @@ class TestInfo:
         result = run.invoke(app, ["data", "info", "cellcycle_GO", "--root", str(tmp_path)])
         assert result.exit_code == 0
         entry = catalogue()["cellcycle_GO"]
-        told = " ".join(words(result.stdout))
+        output = " ".join(words(result.stdout))
         for fact in (
             "dag, 4126 nodes, 5827 edges, 4122 nodes scored",
             "root, GO0003674, GO0005575, GO0008150",
@@ -80,25 +80,25 @@ class TestInfo:
             *(str(file.path) for file in entry.files),
             *(str(file.sha256) for file in entry.files),
         ):
-            assert fact in told
-        assert told.count("absent") == 3
+            assert fact in output
+        assert output.count("absent") == 3
 
     def test_files_are_verified(self, run: CliRunner, small: CatalogueEntry, tmp_path: Path) -> None:
         train, test = (tmp_path / file.path for file in small.files)
         train.parent.mkdir()
         train.write_bytes(BODY)
         test.write_bytes(b"other content")
-        told = run.invoke(app, ["data", "info", small.name, "--root", str(tmp_path)]).stdout
-        assert "present, sha256 is right" in told
-        assert "present, but not the file that the catalogue describes" in told
-        assert "one letter [red]and markup" in told
+        output = run.invoke(app, ["data", "info", small.name, "--root", str(tmp_path)]).stdout
+        assert "present, sha256 verified" in output
+        assert "present, but its sha256 differs from the catalogue" in output
+        assert "one letter [red]and markup" in output
 
-    def test_unpublished_and_unknown_are_said(self, run: CliRunner, tmp_path: Path) -> None:
-        told = run.invoke(app, ["data", "info", "expr_FUN_rebuilt", "--root", str(tmp_path)]).stdout
-        assert "not published anywhere" in told
-        told = run.invoke(app, ["data", "info", "expr_FUN", "--root", str(tmp_path)]).stdout
-        assert "size unknown" in told
-        assert "sha256 unknown" in told
+    def test_unpublished_files_and_unknown_checksums(self, run: CliRunner, tmp_path: Path) -> None:
+        output = run.invoke(app, ["data", "info", "expr_FUN_rebuilt", "--root", str(tmp_path)]).stdout
+        assert "not published anywhere" in output
+        output = run.invoke(app, ["data", "info", "expr_FUN", "--root", str(tmp_path)]).stdout
+        assert "size unknown" in output
+        assert "sha256 unknown" in output
 
     def test_unknown_name(self, run: CliRunner) -> None:
         result = run.invoke(app, ["data", "info", "enrom"])
@@ -111,11 +111,11 @@ class TestFetch:
         assert result.exit_code == 0
         assert result.stderr.splitlines() == ["fetching train.arff, 12 bytes", "fetching test.arff, 12 bytes"]
         assert result.stdout.splitlines() == [
-            f"{tmp_path / file.path}: 12 bytes, fetched, sha256 is right" for file in small.files
+            f"{tmp_path / file.path}: 12 bytes, fetched, sha256 verified" for file in small.files
         ]
         again = run.invoke(app, ["data", "fetch", "all", "--root", str(tmp_path)])
         assert again.stderr == ""
-        assert again.stdout.count("already there") == 2
+        assert again.stdout.count("already present") == 2
 
     def test_bars_on_a_terminal(
         self, run: CliRunner, small: CatalogueEntry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -139,7 +139,7 @@ class TestFetch:
         assert result.exit_code == 0
         assert all(path.startswith("/mirror/") for path in server.paths)
 
-    def test_refused_mirror(self, run: CliRunner, small: CatalogueEntry, tmp_path: Path) -> None:
+    def test_invalid_mirror(self, run: CliRunner, small: CatalogueEntry, tmp_path: Path) -> None:
         result = run.invoke(app, ["data", "fetch", small.name, "--mirror", "file:///srv", "--root", str(tmp_path)])
         assert isinstance(result.exception, ArgumentError)
 
@@ -165,7 +165,7 @@ class TestFetch:
 
 class TestHelp:
     @pytest.mark.parametrize("command", [[], ["data"], ["data", "list"], ["data", "info"], ["data", "fetch"]])
-    def test_it_teaches_by_examples(self, command: list[str], run: CliRunner) -> None:
+    def test_it_shows_examples(self, command: list[str], run: CliRunner) -> None:
         result = run.invoke(app, [*command, "--help"])
         assert result.exit_code == 0
         assert "Examples:\n" in result.stdout
@@ -185,11 +185,11 @@ class TestMain:
         with pytest.raises(SystemExit) as stopped:
             main()
         assert stopped.value.code == 1
-        said = capsys.readouterr()
-        assert said.out == ""
-        assert said.err.startswith("rarenode: ")
-        assert said.err.count("\n") == 1
-        assert "\x1b" not in said.err
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.startswith("rarenode: ")
+        assert captured.err.count("\n") == 1
+        assert "\x1b" not in captured.err
 
     def test_as_a_process(self, tmp_path: Path) -> None:
         command = [sys.executable, "-c", "from rarenode.cli import main; main()", "data", "info", "celcycle_FUN"]

@@ -1,9 +1,8 @@
-"""A server on this machine that can fail, truncate and lie, and a small dataset for it to serve."""
+"""A local web server that can fail, truncate, stall or send something else, and a small dataset for it to serve."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ Answer = Callable[["Handler", bytes], None]
 
 
 class Server(ThreadingHTTPServer):
-    """Serves ``content``. Each answer in ``script`` is used for one request, in order; then it is honest."""
+    """Serves ``content``. Each answer in ``script`` is used for one request, in order; then content is served as is."""
 
     daemon_threads = True
 
@@ -25,7 +24,6 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.content: dict[str, bytes] = {}
         self.script: deque[Answer] = deque()
-        self.ranges: list[str | None] = []
         self.paths: list[str] = []
         self.bytes_served = 0
         self.closing = Event()
@@ -35,7 +33,7 @@ class Server(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        pass  # a client that hangs up is part of the game
+        pass  # clients may hang up
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -43,9 +41,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.paths.append(self.path)
-        self.server.ranges.append(self.headers["Range"])
         body = self.server.content.get(self.path.removeprefix("/"))
-        answer = self.server.script.popleft() if self.server.script else honest
+        answer = self.server.script.popleft() if self.server.script else plain
         if body is None:
             self.send_error(404)
         else:
@@ -66,21 +63,50 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-def honest(handler: Handler, body: bytes) -> None:
-    _send_rest(handler, body, len(body))
+def plain(handler: Handler, body: bytes) -> None:
+    truncated(len(body))(handler, body)
 
 
 def truncated(after: int) -> Answer:
-    """Announce everything, send ``after`` bytes of it, hang up."""
-    return lambda handler, body: _send_rest(handler, body, after)
+    """Announce the whole body, send ``after`` bytes of it, close the connection."""
+
+    def answer(handler: Handler, body: bytes) -> None:
+        handler.start(200, {"Content-Length": len(body)})
+        handler.send(body[:after])
+
+    return answer
 
 
 def stalled(after: int) -> Answer:
-    """Announce everything, send ``after`` bytes of it, then nothing more, without hanging up."""
+    """Announce the whole body, send ``after`` bytes of it, then nothing, and keep the connection open."""
 
     def answer(handler: Handler, body: bytes) -> None:
-        _send_rest(handler, body, after)
+        truncated(after)(handler, body)
         handler.server.closing.wait(30)
+
+    return answer
+
+
+def dripping(seconds: float) -> Answer:
+    """Announce the whole body, then send it byte by byte."""
+
+    def answer(handler: Handler, body: bytes) -> None:
+        handler.start(200, {"Content-Length": len(body)})
+        for byte in body:
+            handler.send(bytes([byte]))
+            if handler.server.closing.wait(seconds):
+                break
+
+    return answer
+
+
+def dripping_headers(seconds: float) -> Answer:
+    """Send the status line, then a header that never ends, byte by byte."""
+
+    def answer(handler: Handler, _body: bytes) -> None:
+        handler.wfile.write(b"HTTP/1.0 200 OK\r\nX-Long: ")
+        while not handler.server.closing.wait(seconds):
+            handler.send(b"x")
 
     return answer
 
@@ -89,22 +115,17 @@ def failing(status: int) -> Answer:
     return lambda handler, _body: handler.send_error(status, "\x1b[31mwords of the server")
 
 
-def without_ranges(handler: Handler, body: bytes) -> None:
-    handler.start(200, {"Content-Length": len(body)})
-    handler.send(body)
-
-
 def without_length(handler: Handler, body: bytes) -> None:
     handler.start(200, {})
     handler.send(body)
 
 
 def other_content(handler: Handler, body: bytes) -> None:
-    """Send as many bytes as were announced, but not the right ones."""
-    without_ranges(handler, bytes(byte ^ 1 for byte in body))
+    """Send the announced number of bytes, but other ones."""
+    plain(handler, bytes(byte ^ 1 for byte in body))
 
 
-def other_length(length: int) -> Answer:
+def other_length(length: object) -> Answer:
     def answer(handler: Handler, body: bytes) -> None:
         handler.start(200, {"Content-Length": length})
         handler.send(body)
@@ -113,37 +134,14 @@ def other_length(length: int) -> Answer:
 
 
 def endless(handler: Handler, body: bytes) -> None:
-    """Announce nothing and never stop."""
+    """Announce no size and send far too much."""
     handler.start(200, {})
     for _ in range(1000):
         handler.send(body)
 
 
-def partial_content(content_range: str) -> Answer:
-    """Claim to continue, at a place that nobody asked for."""
-
-    def answer(handler: Handler, body: bytes) -> None:
-        handler.start(206, {"Content-Range": content_range, "Content-Length": len(body)})
-        handler.send(body)
-
-    return answer
-
-
 def redirecting(target: str) -> Answer:
     return lambda handler, _body: handler.start(302, {"Location": target, "Content-Length": 0})
-
-
-def _send_rest(handler: Handler, body: bytes, after: int) -> None:
-    asked = re.fullmatch(r"bytes=(\d+)-", handler.headers["Range"] or "")
-    start = int(asked[1]) if asked else 0
-    if start and start >= len(body):
-        handler.send_error(416)
-        return
-    headers: dict[str, object] = {"Content-Length": len(body) - start}
-    if asked:
-        headers["Content-Range"] = f"bytes {start}-{len(body) - 1}/{len(body)}"
-    handler.start(206 if asked else 200, headers)
-    handler.send(body[start : start + after])
 
 
 @contextmanager

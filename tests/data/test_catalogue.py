@@ -9,9 +9,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from rarenode.data.arff import read_arff
-from rarenode.data.catalogue import SPLITS, CatalogueFile, catalogue, find_entries, find_entry
-from rarenode.data.locations import data_root
+from rarenode.data.catalogue import SPLITS, CatalogueFile, catalogue, data_root, find_entries, find_entry
+from rarenode.data.readers.arff import read_arff
 from rarenode.errors import ArgumentError, UnknownDatasetError
 from tests.data.serving import small_file
 

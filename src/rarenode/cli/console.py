@@ -1,16 +1,22 @@
-"""How the commands write: results to the standard output, progress and errors to the standard error."""
+"""Output of the commands: results on standard output, progress and errors on standard error."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from rich.console import Console
+from rich.filesize import decimal
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from rarenode._io.text import printable
+from rarenode.data.catalogue import CatalogueFile
+from rarenode.data.fetch import DownloadProgress
 
 WIDTH_OF_FILES = 120
-"""A file or a pipe has no width of its own, and rich's 80 columns would cut tables."""
+"""Used when the output is a file or a pipe; the default of rich, 80 columns, would cut tables."""
 
 
 def print_table(table: Table) -> None:
@@ -19,10 +25,38 @@ def print_table(table: Table) -> None:
 
 
 def print_progress(line: str) -> None:
-    """Say what is being done."""
+    """Print a line about what is being done."""
     print(printable(line), file=sys.stderr, flush=True)
 
 
 def print_error(error: Exception) -> None:
-    """Print an error as one line. What it quotes is untrusted, so nothing in it may steer the terminal."""
+    """Print an error as one line, without control characters: it may quote untrusted text."""
     print(f"rarenode: {printable(error)}", file=sys.stderr)
+
+
+@contextmanager
+def download_progress(quiet: bool) -> Iterator[DownloadProgress | None]:
+    """Show the progress of downloads: bars on a terminal, otherwise one line per file; nothing if ``quiet``."""
+    console = Console(stderr=True)
+    if quiet:
+        yield None
+    elif console.is_terminal:
+        columns = TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn()
+        with Progress(*columns, console=console, transient=True) as bars:
+            tasks: dict[CatalogueFile, TaskID] = {}
+
+            def move_bar(file: CatalogueFile, done: int, total: int) -> None:
+                if file not in tasks:
+                    tasks[file] = bars.add_task(file.path.name, total=total)
+                bars.update(tasks[file], completed=done)
+
+            yield move_bar
+    else:
+        started: set[CatalogueFile] = set()
+
+        def print_line(file: CatalogueFile, _done: int, total: int) -> None:
+            if file not in started:
+                started.add(file)
+                print_progress(f"fetching {file.path.name}, {decimal(total)}")
+
+        yield print_line

@@ -1,31 +1,32 @@
-"""`rarenode data`: the datasets of the catalogue."""
+"""`rarenode data`: list, describe and fetch the datasets of the catalogue."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.filesize import decimal
-from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from rarenode.cli.console import print_error, print_table
-from rarenode.data.catalogue import SPLITS, CatalogueEntry, CatalogueFile, catalogue, find_entries, find_entry
-from rarenode.data.fetch import Progress as FetchProgress
+from rarenode.cli.console import download_progress, print_error, print_table
+from rarenode.data.catalogue import (
+    SPLITS,
+    CatalogueEntry,
+    CatalogueFile,
+    catalogue,
+    data_root,
+    find_entries,
+    find_entry,
+)
 from rarenode.data.fetch import fetch_entry, inspect_file, missing_files
-from rarenode.data.locations import data_root
 from rarenode.errors import DownloadError, MissingFileError
 
 app = typer.Typer(
-    help="""The datasets of the paper: list, describe, fetch.
+    help="""List, describe and fetch the datasets of the paper.
 
 \b
 Examples:
@@ -43,7 +44,7 @@ Root = Annotated[
     typer.Option(
         "--root",
         metavar="DIR",
-        help="The folder that holds the datasets; otherwise RARENODE_DATA, otherwise the user's cache.",
+        help="Folder of the datasets. Default: the environment variable RARENODE_DATA, or the user's cache folder.",
         show_default=False,
     ),
 ]
@@ -51,7 +52,7 @@ Root = Annotated[
 
 @app.command("list")
 def list_datasets(root: Root = None) -> None:
-    """List the datasets of the catalogue, and whether their files are here.
+    """List all datasets, and whether their files have been fetched.
 
     \b
     Examples:
@@ -63,22 +64,24 @@ def list_datasets(root: Root = None) -> None:
     table.add_column("kind")
     for number in (*SPLITS, "features", "nodes", "scored"):
         table.add_column(number, justify="right")
-    table.add_column("here")
+    table.add_column("fetched")
     for entry in catalogue().values():
         files = [entry.file(split) for split in SPLITS]
         numbers = [file.rows if file else "-" for file in files] + [entry.features, entry.nodes, entry.scored]
         table.add_row(Text(entry.name), entry.kind, *map(str, numbers), _presence(entry, root))
     print_table(table)
-    print("train, valid, test: rows. scored: nodes that count in the loss and the metrics.")
+    print("train, valid, test: number of rows. scored: nodes that are part of the loss and the metrics.")
     print(f"Data root: {data_root(root)}")
 
 
 @app.command("info")
 def describe_dataset(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A name from `rarenode data list`.", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A dataset; `rarenode data list` shows all.", show_default=False)
+    ],
     root: Root = None,
 ) -> None:
-    """Print everything that is known about a dataset; its files, where they are here, are verified.
+    """Describe a dataset, and verify those of its files that have been fetched.
 
     \b
     Examples:
@@ -110,23 +113,27 @@ def describe_dataset(
 def fetch_datasets(
     names: Annotated[
         list[str],
-        typer.Argument(metavar="NAME", help="Names from `rarenode data list`, or all.", show_default=False),
+        typer.Argument(
+            metavar="NAME",
+            help="Datasets; `rarenode data list` shows all. Use `all` for every one.",
+            show_default=False,
+        ),
     ],
     root: Root = None,
     mirror: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="Fetch from this http or https address, which holds the same files under the same paths.",
+            help="An http or https address that serves the same files under the same paths.",
             show_default=False,
         ),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
 ) -> None:
     """Fetch datasets from the public C-HMCNN repository, or from a mirror of it.
 
-    An interrupted fetch goes on where it stopped. A file gets its name only once its checksum is right. Files that are
-    here already are verified and left alone.
+    Files are verified by their checksum before they are stored. Files that are already present are verified and not
+    downloaded again.
 
     \b
     Examples:
@@ -137,9 +144,9 @@ def fetch_datasets(
     failed = False
     for entry in find_entries(names):
         try:
-            with _progress(quiet) as progress:
+            with download_progress(quiet) as progress:
                 fetched = fetch_entry(entry, root, mirror, progress)
-        except (DownloadError, MissingFileError) as error:  # the datasets that follow may be had all the same
+        except (DownloadError, MissingFileError) as error:  # the next datasets may still be available
             print_error(error)
             failed = True
             continue
@@ -160,30 +167,3 @@ def _describe_file(file: CatalogueFile, root: Path | None) -> str:
     origin = "" if file.published else "; not published anywhere"
     checksum = file.sha256 or "unknown"
     return f"{file.path}\n{file.rows} rows, {size}{origin}\nsha256 {checksum}\n{inspect_file(file, root)}"
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[FetchProgress | None]:
-    console = Console(stderr=True)
-    if quiet:
-        yield None
-    elif console.is_terminal:
-        columns = TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn()
-        with Progress(*columns, console=console, transient=True) as bars:
-            tasks: dict[CatalogueFile, TaskID] = {}
-
-            def move_bar(file: CatalogueFile, done: int, total: int) -> None:
-                if file not in tasks:
-                    tasks[file] = bars.add_task(file.path.name, total=total)
-                bars.update(tasks[file], completed=done)
-
-            yield move_bar
-    else:
-        begun: set[CatalogueFile] = set()
-
-        def print_line(file: CatalogueFile, done: int, total: int) -> None:
-            if file not in begun:
-                begun.add(file)
-                print(f"fetching {file.path.name}, {decimal(total)}", file=sys.stderr)
-
-        yield print_line

@@ -1,19 +1,23 @@
-"""The paper's datasets as data: which files they have, what must be in them, how the paper trained on them.
+"""The catalogue of the paper's datasets: their files, sizes and checksums, and the paper's hyperparameters.
 
-The facts are in ``catalogue.toml`` beside this module; here they become frozen records.
+The entries are written in ``catalogue.toml`` and read into frozen records here. `data_root` is the folder that holds
+their files.
 """
 
 from __future__ import annotations
 
 import difflib
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, Literal
+
+from platformdirs import user_cache_path
 
 from rarenode.errors import ArgumentError, UnknownDatasetError
 
@@ -22,12 +26,14 @@ SplitName = Literal["train", "valid", "test"]
 
 SPLITS: tuple[SplitName, ...] = ("train", "valid", "test")
 ALL = "all"
-"""What stands for every dataset of the paper in a list of names."""
+"""In a list of names, stands for all datasets of the paper."""
+
+ENVIRONMENT_VARIABLE = "RARENODE_DATA"
 
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
-    """How the paper trained on a dataset."""
+    """The hyperparameters of the paper for a dataset."""
 
     hidden: int
     learning_rate: float
@@ -40,21 +46,21 @@ class Hyperparameters:
 
 @dataclass(frozen=True, slots=True)
 class CatalogueFile:
-    """One file of a dataset, and what is known about it beforehand."""
+    """A file of a dataset."""
 
     split: SplitName
     path: PurePosixPath
-    """Relative to the data root, and to the address that the dataset is fetched from."""
+    """Relative to the data root and to the address from which the dataset is fetched."""
     rows: int
     size: int | None = None
-    """In bytes; None if nobody here has seen the file."""
+    """In bytes; None if unknown."""
     sha256: str | None = None
-    """In hexadecimal digits; None if nobody here has seen the file."""
+    """In hexadecimal digits; None if unknown."""
     published: bool = True
-    """Whether the file can be fetched at all."""
+    """Whether the file can be downloaded."""
 
     def __post_init__(self) -> None:
-        # Only "/" separates, and each part is a plain name on every system, so the path cannot leave the data root.
+        # Each part must be a plain file name on every operating system, so that no path leads out of the data root.
         parts = self.path.parts
         if not parts or any(part == ".." or set(part) & set('/\\:*?"<>|') or not part.isprintable() for part in parts):
             raise ArgumentError(f"{str(self.path)!r} is not a path below the data root")
@@ -62,47 +68,47 @@ class CatalogueFile:
 
 @dataclass(frozen=True, slots=True)
 class CatalogueEntry:
-    """One dataset of the catalogue."""
+    """A dataset of the catalogue."""
 
     name: str
     title: str
-    """What the rows and the nodes are."""
+    """Describes the rows and the nodes."""
     about: str
-    """What the features are."""
+    """Describes the features."""
     kind: Kind
     source: str
-    """The address that the files' paths are relative to."""
+    """The base address of the files."""
     files: tuple[CatalogueFile, ...]
-    """In the order train, valid, test; a dataset may have no validation file."""
+    """In the order train, valid, test. Some datasets have no validation file."""
     features: int
-    """Columns after one-hot encoding."""
+    """Number of columns after one-hot encoding."""
     nodes: int
-    """The artificial root included."""
+    """Number of nodes, including the artificial root."""
     edges: int
     unscored: tuple[str, ...]
-    """The nodes that count neither in the loss nor in the metrics."""
+    """Nodes that are excluded from the loss and the metrics."""
     hyperparameters: Hyperparameters
     citations: tuple[str, ...]
     licence: str
 
     @property
     def scored(self) -> int:
-        """How many nodes count."""
+        """Number of nodes in the loss and the metrics."""
         return self.nodes - len(self.unscored)
 
     @property
     def published(self) -> bool:
-        """Whether every file can be fetched: true for the 18 datasets of the paper, not for the rebuilt ones."""
+        """Whether all files can be downloaded: True for the 18 datasets of the paper, False for the rebuilt ones."""
         return all(file.published for file in self.files)
 
     def file(self, split: SplitName) -> CatalogueFile | None:
-        """Return the file of a split, or None where the dataset has none."""
+        """Return the file of a split, or None if the dataset has no such split."""
         return next((file for file in self.files if file.split == split), None)
 
 
 @cache
 def catalogue() -> Mapping[str, CatalogueEntry]:
-    """Return every known dataset by its name.
+    """Return all datasets by name.
 
     >>> catalogue()["cellcycle_FUN"].features
     77
@@ -113,14 +119,14 @@ def catalogue() -> Mapping[str, CatalogueEntry]:
 
 
 def find_entry(name: str) -> CatalogueEntry:
-    """Return the dataset of that name.
+    """Return the dataset with the given name.
 
     Raises:
-        UnknownDatasetError: there is none; the message says which name is close, and all the names there are.
+        UnknownDatasetError: there is none; the message suggests the closest name and lists all names.
     """
     known = catalogue()
     if not isinstance(name, str):
-        raise UnknownDatasetError(f"A dataset is named by text, not by {name!r}.")
+        raise UnknownDatasetError(f"The name of a dataset must be a string, got {name!r}.")
     if name in known:
         return known[name]
     lower = {known_name.lower(): known_name for known_name in known}
@@ -130,7 +136,7 @@ def find_entry(name: str) -> CatalogueEntry:
 
 
 def find_entries(names: Iterable[str]) -> tuple[CatalogueEntry, ...]:
-    """Return the datasets of those names, each once; ``"all"`` stands for the 18 datasets of the paper.
+    """Return the datasets with the given names, without repeats; ``"all"`` stands for the 18 datasets of the paper.
 
     Raises:
         UnknownDatasetError: as in `find_entry`.
@@ -140,6 +146,15 @@ def find_entries(names: Iterable[str]) -> tuple[CatalogueEntry, ...]:
         entries = [entry for entry in catalogue().values() if entry.published] if name == ALL else [find_entry(name)]
         found.update((entry.name, entry) for entry in entries)
     return tuple(found.values())
+
+
+def data_root(root: Path | str | None = None) -> Path:
+    """Return the folder that holds the datasets; it may not exist yet.
+
+    This is ``root`` if given, otherwise the environment variable ``RARENODE_DATA``, otherwise the user's cache folder.
+    """
+    chosen = root or os.environ.get(ENVIRONMENT_VARIABLE)
+    return Path(chosen).expanduser() if chosen else user_cache_path("rarenode", appauthor=False)
 
 
 def _entry(name: str, document: Mapping[str, Any]) -> CatalogueEntry:

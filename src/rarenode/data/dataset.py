@@ -15,10 +15,9 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.data.arff import ArffFile, read_arff
-from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, SplitName, catalogue, find_entry
-from rarenode.data.locations import data_root
+from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, SplitName, catalogue, data_root, find_entry
 from rarenode.data.preparation import Preparation
+from rarenode.data.readers.arff import ArffFile, read_arff
 from rarenode.errors import ArgumentError, DataError, LabelError, MissingFileError
 from rarenode.hierarchy import Hierarchy
 
@@ -266,6 +265,7 @@ def load_dataset(name: str, root: Path | str | None = None, prepare: Prepare = "
             hierarchy=train.hierarchy,
             scored=scored,
             feature_names=train.feature_names,
+            labelled=content.labelled,
             name=name,
         )
         for split, content in files.items()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rarenode.data.arff import read_arff
 from rarenode.data.catalogue import catalogue, find_entry
 from rarenode.data.dataset import Dataset, DatasetSplits, load_dataset
+from rarenode.data.readers import read
 from rarenode.errors import MissingFileError
 from rarenode.hierarchy import Hierarchy
 
@@ -35,7 +35,7 @@ def open_data(
         return load_dataset(str(data), root)
     path = Path(data)
     if path.exists():
-        return read_arff(path, "tree" if hierarchy is not None and any("/" in n for n in hierarchy.nodes) else "auto")
+        return read(path, "tree" if hierarchy is not None and any("/" in n for n in hierarchy.nodes) else "auto")
     if path.suffix or len(path.parts) > 1:
         raise MissingFileError(f"{data}: there is no such file, and no dataset of the catalogue has that name")
     find_entry(str(data))  # raises, and suggests a name that is close

@@ -1,12 +1,13 @@
-"""The syntax of ARFF: from the text of a file to its header and its rows, or an error that names the line.
+"""The syntax of ARFF: parses the text of a file into a header and rows. Errors name the line.
 
-What the values mean, one-hot columns and the hierarchy of the classes, is the business of `arff`.
+One-hot encoding and the hierarchy of the classes are built from these in `arff`.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -17,17 +18,20 @@ from rarenode.errors import FileFormatError, MissingFileError
 MISSING = "?"
 NUMERIC = ("numeric", "real", "integer")
 
+MAX_IMPLIED_CELLS = 2**28
+"""Limit on the cells of the feature matrix that the file does not spell out: one-hot columns and the zeros of sparse
+rows. They cost 8 bytes each (2 GiB in all), and a file of a few hundred kilobytes can imply billions of them."""
+
 _ATTRIBUTE = re.compile(
     r"""@attribute\s+(?:'(?P<single>[^']*)'|"(?P<double>[^"]*)"|(?P<bare>[^\s{]+))\s*(?P<type>.*)""", re.I | re.S
 )
-# What follows a % is a comment, but not inside quotes, nor inside a name of the header: the benchmark has
-# "0point02%_MMS".
+# A % starts a comment, except inside quotes or inside a name in the header: the benchmark has "0point02%_MMS".
 _COMMENT_IN_HEADER = re.compile(r"""('[^']*'|"[^"]*")|(?:^|(?<=\s))%.*""", re.S)
 _COMMENT_IN_ROW = re.compile(r"""('[^']*'|"[^"]*")|%.*""", re.S)
-# A quote is one only at the start of a value: 5'UTR is a plain name.
+# Only a quote at the start of a value is a quote: 5'UTR is a plain name.
 _VALUE = r"""(?:'(?P<single>[^']*)'\s*(?=,|$)|"(?P<double>[^"]*)"\s*(?=,|$)|(?P<bare>[^,]*))"""
 _FIELD = re.compile(rf"\s*{_VALUE}", re.S)
-_SPARSE_FIELD = re.compile(rf"\s*(?P<place>[0-9]{{1,9}})\s+{_VALUE}", re.S)
+_SPARSE_FIELD = re.compile(rf"\s*(?P<index>[0-9]{{1,9}})\s+{_VALUE}", re.S)
 _PLAIN_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -36,38 +40,31 @@ _PLAIN_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 @dataclass(frozen=True)
 class Attribute:
-    """One feature of the file."""
+    """An attribute other than the class."""
 
     name: str
     categories: tuple[str, ...] | None
     """None for a numeric attribute."""
     codes: dict[str, int]
-    """From a category to its number; a missing value is -1."""
+    """From a category to its index; a missing value has the code -1."""
 
 
 @dataclass(frozen=True)
 class Header:
-    """What stands above ``@data``."""
+    """The part of the file above ``@data``."""
 
     attributes: tuple[Attribute, ...]
-    """All attributes but the class, in the order of the file."""
+    """All attributes except the class, in file order."""
     class_position: int
+    """Index of the class among all attributes."""
     class_line: int
     entries: tuple[str, ...]
+    """Paths or parent/child pairs that the class attribute declares."""
 
 
 def meaningful_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """(line number from 1, text without comment), for the lines that hold something."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError as error:
-        raise MissingFileError(f"{path}: no such file") from error
-    except OSError as error:
-        raise FileFormatError(path, None, f"cannot be read: {error.strerror}") from error
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FileFormatError(path, content.count(b"\n", 0, error.start) + 1, "expected UTF-8 text") from error
+    """Yield (line number from 1, text without comments) for each line that is not blank."""
+    text = _read_text(path)
     comment = _COMMENT_IN_HEADER
     for number, line in enumerate(text.split("\n"), start=1):
         kept = (comment.sub(lambda match: match[1] or "", line) if "%" in line else line).strip()
@@ -75,6 +72,25 @@ def meaningful_lines(path: Path) -> Iterator[tuple[int, str]]:
             comment = _COMMENT_IN_ROW
         if kept:
             yield number, kept
+
+
+def _read_text(path: Path) -> str:
+    try:
+        content = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise MissingFileError(f"{path}: no such file") from error
+    except IsADirectoryError as error:
+        raise FileFormatError(path, None, "is a directory; expected an ARFF file") from error
+    except OSError as error:
+        raise FileFormatError(path, None, f"cannot be read: {error.strerror}") from error
+    except ValueError as error:  # a null character, which no file name can contain
+        raise MissingFileError(f"{str(path)!r}: no such file") from error
+    if not content.strip():
+        raise FileFormatError(path, None, "is empty; expected @relation, @attribute and @data")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileFormatError(path, content.count(b"\n", 0, error.start) + 1, "expected UTF-8 text") from error
 
 
 def read_header(path: Path, lines: Iterator[tuple[int, str]]) -> Header:
@@ -95,11 +111,11 @@ def read_header(path: Path, lines: Iterator[tuple[int, str]]) -> Header:
             raise FileFormatError(path, number, f"expected '@attribute name type', got {line[:60]!r}")
         name = _text(match)
         if not name:
-            raise FileFormatError(path, number, "expected a name after @attribute; it is empty")
+            raise FileFormatError(path, number, "the name after @attribute is empty")
         kind, *rest = match["type"].split(None, 1)
         if kind.lower() == "hierarchical":
             if hierarchical is not None:
-                raise FileFormatError(path, number, "a second hierarchical attribute; expected one")
+                raise FileFormatError(path, number, "a second hierarchical attribute; expected only one")
             entries = tuple(entry.strip() for entry in "".join(rest).split(","))
             if not all(entries):
                 raise FileFormatError(path, number, "expected 'hierarchical a,a/b,...'; an entry is empty")
@@ -107,7 +123,7 @@ def read_header(path: Path, lines: Iterator[tuple[int, str]]) -> Header:
         else:
             attributes.append(_feature(path, number, name, match["type"]))
     else:
-        raise FileFormatError(path, number or None, "expected a line @data before the end of the file")
+        raise FileFormatError(path, number or None, "expected @data before the end of the file")
     if hierarchical is None:
         raise FileFormatError(path, number, "expected one attribute of type hierarchical (the class) before @data")
     position, class_line, entries = hierarchical
@@ -137,42 +153,50 @@ def _feature(path: Path, number: int, name: str, kind: str) -> Attribute:
 
 @dataclass(frozen=True)
 class Rows:
-    """What stands below ``@data``; every list has an item for each row."""
+    """The part of the file below ``@data``."""
 
-    numeric: list[list[float]] = field(default_factory=list)
-    """Numeric values, in the order of the attributes."""
-    nominal: list[list[int]] = field(default_factory=list)
-    """Codes of nominal values, in the order of the attributes."""
+    numeric: array[float] = field(default_factory=lambda: array("d"))
+    """Numeric values, row after row, in the order of the attributes."""
+    nominal: array[int] = field(default_factory=lambda: array("q"))
+    """Codes of nominal values, row after row, in the order of the attributes."""
     labels: list[list[str]] = field(default_factory=list)
+    """The labels of each row; none where the class is ``?``."""
     lines: list[int] = field(default_factory=list)
+    """The line number of each row."""
 
 
 def read_rows(path: Path, lines: Iterator[tuple[int, str]], header: Header) -> Rows:
     """Read the lines below ``@data``."""
     rows = Rows()
     width = len(header.attributes) + 1
-    # The class may stand anywhere among the attributes.
-    places = [*range(header.class_position), *range(header.class_position + 1, width)]
-    placed = list(zip(places, header.attributes, strict=True))
-    numeric = [(place, attribute) for place, attribute in placed if attribute.categories is None]
-    nominal = [(place, attribute) for place, attribute in placed if attribute.categories is not None]
-    pick_numeric = _picker([place for place, _ in numeric])
-    pick_nominal = _picker([place for place, _ in nominal])
-    absent = ["0"] * width
-    for place, attribute in nominal:
-        absent[place] = attribute.categories[0] if attribute.categories else MISSING
-    absent[header.class_position] = ""
+    # The class may be anywhere among the attributes.
+    positions = [*range(header.class_position), *range(header.class_position + 1, width)]
+    placed = list(zip(positions, header.attributes, strict=True))
+    numeric = [(position, attribute) for position, attribute in placed if attribute.categories is None]
+    nominal = [(position, attribute) for position, attribute in placed if attribute.categories is not None]
+    pick_numeric = _picker([position for position, _ in numeric])
+    pick_nominal = _picker([position for position, _ in nominal])
+    omitted = ["0"] * width
+    for position, attribute in nominal:
+        omitted[position] = attribute.categories[0] if attribute.categories else MISSING
+    omitted[header.class_position] = ""
+    one_hot = sum(len(attribute.categories or ()) for _, attribute in nominal)
+    implied = 0
 
     for number, line in lines:
-        fields = _sparse_fields(path, number, line, absent) if line.startswith("{") else _split(line)
+        sparse = line.startswith("{")
+        implied += one_hot + (width if sparse else 0)
+        if implied > MAX_IMPLIED_CELLS:
+            raise FileFormatError(path, number, _too_many_cells(header, one_hot))
+        fields = _sparse_fields(path, number, line, omitted) if sparse else _split(line)
         if len(fields) != width:
-            raise FileFormatError(path, number, f"expected {width} values, the class included; got {len(fields)}")
+            raise FileFormatError(path, number, f"expected {width} values including the class, got {len(fields)}")
         try:
-            # Python's float also takes 1_000, nan and other scripts' digits; a line that may have any is read strictly.
+            # float() also accepts 1_000, nan and digits of other scripts; lines that may contain them are checked.
             plain = line.isascii() and "_" not in line and "n" not in line and "N" not in line
-            number_in = _number if plain else _plain_number
-            rows.numeric.append([number_in(text) for text in pick_numeric(fields)])
-            rows.nominal.append(
+            parse = _number if plain else _plain_number
+            rows.numeric.extend([parse(text) for text in pick_numeric(fields)])
+            rows.nominal.extend(
                 [attribute.codes[text] for (_, attribute), text in zip(nominal, pick_nominal(fields), strict=True)]
             )
         except (ValueError, KeyError):
@@ -182,15 +206,28 @@ def read_rows(path: Path, lines: Iterator[tuple[int, str]], header: Header) -> R
     return rows
 
 
-def _picker(places: list[int]) -> Callable[[list[str]], tuple[str, ...]]:
-    """Pick several fields of a row; `itemgetter` is fast, but answers with no tuple for fewer than two."""
-    if len(places) > 1:
-        return itemgetter(*places)
-    return lambda fields: tuple(fields[place] for place in places)
+def _picker(positions: list[int]) -> Callable[[list[str]], tuple[str, ...]]:
+    """Return a function that selects fields of a row; `itemgetter` is fast, but needs two to return a tuple."""
+    if len(positions) > 1:
+        return itemgetter(*positions)
+    return lambda fields: tuple(fields[position] for position in positions)
+
+
+def _too_many_cells(header: Header, one_hot: int) -> str:
+    if one_hot > len(header.attributes):
+        largest = max(header.attributes, key=lambda attribute: len(attribute.categories or ()))
+        return (
+            f"attribute {largest.name!r}: one-hot encoding its {len(largest.categories or ()):,} categories takes the "
+            f"rows up to here beyond {MAX_IMPLIED_CELLS:,} cells; group rare categories, or remove the attribute"
+        )
+    return (
+        f"sparse rows of {len(header.attributes):,} attributes take the rows up to here beyond "
+        f"{MAX_IMPLIED_CELLS:,} cells; split the file, or remove attributes"
+    )
 
 
 def _split(line: str) -> list[str]:
-    """Fields of a dense row. Quotes are rare and slow, so only a line that has any pays for them."""
+    """Fields of a dense row. Parsing quotes is slow, so only lines that contain them take the slow path."""
     if "'" not in line and '"' not in line:
         return [text.strip() for text in line.split(",")] if " " in line or "\t" in line else line.split(",")
     fields = []
@@ -204,30 +241,30 @@ def _split(line: str) -> list[str]:
 
 
 def _text(match: re.Match[str]) -> str:
-    """What a match holds, without its quotes."""
+    """The matched text without its quotes."""
     return next(text for text in match.group("single", "double", "bare") if text is not None).strip()
 
 
-def _sparse_fields(path: Path, number: int, line: str, absent: list[str]) -> list[str]:
-    """Fields of a row ``{place value, ...}``; places count from 0, and what is not named takes the ``absent`` field."""
+def _sparse_fields(path: Path, number: int, line: str, omitted: list[str]) -> list[str]:
+    """Fields of a row ``{index value, ...}``. Indices count from 0; ``omitted`` has the values that are left out."""
     if not line.endswith("}"):
         raise FileFormatError(path, number, "expected a sparse row to end with '}'")
-    fields = list(absent)
-    named: set[int] = set()
+    fields = list(omitted)
+    seen: set[int] = set()
     inside = line[1:-1].strip()
     position = 0
     while inside and position <= len(inside):
         match = _SPARSE_FIELD.match(inside, position)
-        if match is None or int(match["place"]) >= len(fields) or not _text(match):
-            wrong = inside[position:].strip()[:60]
+        if match is None or int(match["index"]) >= len(fields) or not _text(match):
+            found = inside[position:].strip()[:60]
             raise FileFormatError(
-                path, number, f"expected 'place value' with a place from 0 to {len(fields) - 1}, got {wrong!r}"
+                path, number, f"expected 'index value' with an index from 0 to {len(fields) - 1}, got {found!r}"
             )
-        place = int(match["place"])
-        if place in named:
-            raise FileFormatError(path, number, f"place {place} is named twice")
-        named.add(place)
-        fields[place] = _text(match)
+        index = int(match["index"])
+        if index in seen:
+            raise FileFormatError(path, number, f"index {index} appears twice")
+        seen.add(index)
+        fields[index] = _text(match)
         position = match.end() + 1
     return fields
 
@@ -243,9 +280,9 @@ def _plain_number(text: str) -> float:
 
 
 def _bad_value(placed: list[tuple[int, Attribute]], fields: list[str]) -> str:
-    """Say which field is at fault, in the order of the file."""
-    for place, attribute in placed:
-        text = fields[place]
+    """Describe the first invalid field of a row."""
+    for position, attribute in placed:
+        text = fields[position]
         if attribute.categories is not None:
             if text not in attribute.codes:
                 allowed = ", ".join(attribute.categories[:8]) + (", ..." if len(attribute.categories) > 8 else "")
@@ -255,7 +292,7 @@ def _bad_value(placed: list[tuple[int, Attribute]], fields: list[str]) -> str:
             _plain_number(text)
         except ValueError:
             return f"attribute {attribute.name!r}: expected a number or ?, got {text[:60]!r}"
-    raise AssertionError("a row was refused, and every value of it is good")
+    raise AssertionError("a row was rejected although all of its values are valid")
 
 
 def _row_labels(path: Path, number: int, text: str) -> list[str]:
@@ -263,5 +300,5 @@ def _row_labels(path: Path, number: int, text: str) -> list[str]:
         return []
     labels = [label.strip() for label in text.split("@")]
     if not all(labels):
-        raise FileFormatError(path, number, f"expected labels joined by @ (or ? for none known), got {text[:60]!r}")
+        raise FileFormatError(path, number, f"expected labels separated by @, or ? if unknown; got {text[:60]!r}")
     return labels

@@ -1,7 +1,8 @@
-"""The ARFF reader: what it accepts, and what it says about what it refuses."""
+"""The ARFF reader: what it accepts, and how it reports what it rejects."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rarenode import ArffFile, read_arff
-from rarenode.data.arff import Kind
+from rarenode.data.readers import arff_syntax
+from rarenode.data.readers.arff import Kind
 from rarenode.errors import ArgumentError, FileFormatError, MissingFileError, RarenodeError
 
 TREE = """\
@@ -106,7 +108,7 @@ def test_kind_overrides_the_guess(tmp_path: Path) -> None:
     assert read(tmp_path, text, "tree").hierarchy.nodes == ("root", "a", "c", "a/b", "c/d")
 
 
-def test_a_tree_that_brings_its_own_root_keeps_it(tmp_path: Path) -> None:
+def test_a_tree_that_declares_a_root_keeps_it(tmp_path: Path) -> None:
     text = "@attribute class hierarchical root/a,root/a/b\n@data\nroot/a/b\n"
     assert read(tmp_path, text).hierarchy.nodes == ("root", "root/a", "root/a/b")
 
@@ -121,7 +123,7 @@ def test_sparse_rows_name_what_is_not_zero(tmp_path: Path) -> None:
 def test_quotes_keep_commas_spaces_and_comment_signs(tmp_path: Path) -> None:
     text = (
         "@attribute 'a name, 5 % of it' numeric\n"
-        '@attribute colour {\'deep, dark red\', "50% grey", blue}\n'
+        "@attribute colour {'deep, dark red', \"50% grey\", blue}\n"
         "@attribute class hierarchical x,y\n@data\n"
         "1,'deep, dark red',x\n2,\"50% grey\",y % comment\n3,blue,x@y\n"
     )
@@ -153,8 +155,11 @@ def test_names_declared_twice_become_distinct(tmp_path: Path) -> None:
     assert file.feature_names == ("a", "a#2", "a#2#2", "a#3")
 
 
-def test_an_unknown_class_is_a_row_without_labels(tmp_path: Path) -> None:
-    assert not read(tmp_path, TREE + "1,w,2,?\n").Y[-1].any()
+def test_a_row_of_unknown_class_is_not_labelled(tmp_path: Path) -> None:
+    file = read(tmp_path, TREE + "1,w,2,?\n{0 1, 3 ?}\n4,w,2,01\n")
+    assert file.labelled.tolist() == [True, True, True, False, False, True]
+    assert file.labelled.dtype == np.bool_
+    assert file.Y.any(axis=1).tolist() == file.labelled.tolist()
 
 
 def test_windows_line_ends_and_a_byte_order_mark(tmp_path: Path) -> None:
@@ -167,6 +172,53 @@ def test_a_file_without_rows(tmp_path: Path) -> None:
     file = read(tmp_path, TREE[: TREE.index("0.5,w")])
     assert file.X.shape == (0, 4)
     assert file.Y.shape == (0, 6)
+    assert file.labelled.shape == (0,)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[list[int], list[list[int | None]]]:
+    """For each attribute its number of categories (0 for numeric), and rows of values; None is missing."""
+    attributes = draw(st.lists(st.integers(0, 3), max_size=4))
+    values = [st.none() | (st.integers(0, size - 1) if size else st.integers(-9, 9)) for size in attributes]
+    return attributes, [list(row) for row in draw(st.lists(st.tuples(*values), max_size=5))]
+
+
+@given(table=tables(), sparse=st.booleans(), class_position=st.integers(0, 4))
+def test_features_are_what_was_written(
+    tmp_path_factory: pytest.TempPathFactory,
+    table: tuple[list[int], list[list[int | None]]],
+    sparse: bool,
+    class_position: int,
+) -> None:
+    attributes, rows = table
+    header = [
+        f"@attribute a{place} " + (f"{{{','.join(f'v{code}' for code in range(size))}}}" if size else "numeric")
+        for place, size in enumerate(attributes)
+    ]
+    header.insert(class_position, "@attribute class hierarchical p")
+    lines = []
+    for row in rows:
+        fields = [
+            "?" if value is None else f"v{value}" if size else str(value)
+            for size, value in zip(attributes, row, strict=True)
+        ]
+        fields.insert(class_position, "p")
+        # Omitted values of a sparse row are 0, or the first category.
+        stated = [f"{place} {field}" for place, field in enumerate(fields) if field not in ("0", "v0")]
+        lines.append("{" + ", ".join(stated) + "}" if sparse else ",".join(fields))
+    path = tmp_path_factory.getbasetemp() / "table.arff"
+    path.write_text("\n".join([*header, "@data", *lines]), encoding="utf-8")
+
+    expected: list[list[float]] = []
+    for row in rows:
+        expected.append([])
+        for size, value in zip(attributes, row, strict=True):
+            if size:
+                expected[-1] += [float(value == code) for code in range(size)]
+            else:
+                expected[-1].append(np.nan if value is None else value)
+    columns = sum(size or 1 for size in attributes)
+    np.testing.assert_array_equal(read_arff(path).X, np.array(expected).reshape(len(rows), columns))
 
 
 HEADER = "@attribute x numeric\n@attribute s {w,c}\n@attribute class hierarchical a,a/b\n@data\n"
@@ -181,13 +233,13 @@ HEADER = "@attribute x numeric\n@attribute s {w,c}\n@attribute class hierarchica
         (HEADER + "inf,w,a\n", 5, ["'x'", "a number"]),
         (HEADER + "1,z,a\n", 5, ["'s'", "w, c", "'z'"]),
         (HEADER + "1,w,a/z\n", 5, ["'a/z'", "hierarchy"]),
-        (HEADER + "1,w,a@@b\n", 5, ["joined by @", "'a@@b'"]),
+        (HEADER + "1,w,a@@b\n", 5, ["separated by @", "'a@@b'"]),
         (HEADER + "1,w,\n", 5, ["labels"]),
         (HEADER + "{0 1, 2 a\n", 5, ["'}'"]),
         (HEADER + "{0 1, 7 a}\n", 5, ["from 0 to 2", "'7 a'"]),
         (HEADER + "{0 1, %s a}\n" % ("9" * 5000), 5, ["from 0 to 2"]),
         (HEADER + "{0 1', 2 a}\n", 5, ["'x'", "a number"]),
-        (HEADER + "{0 1, , 2 a}\n", 5, ["place value"]),
+        (HEADER + "{0 1, , 2 a}\n", 5, ["index value"]),
         (HEADER + "1_000,w,a\n", 5, ["'x'", "'1_000'"]),
         (HEADER + "nan,w,a\n", 5, ["'x'", "'nan'"]),
         (HEADER + "1e999,w,a\n", 5, ["'x'", "finite"]),
@@ -197,7 +249,10 @@ HEADER = "@attribute x numeric\n@attribute s {w,c}\n@attribute class hierarchica
         (HEADER + "1,'w,a\n", 5, ["'s'", "'w"]),
         ("@attribute x numeric\n@data\n1\n", 2, ["hierarchical"]),
         ("@attribute class hierarchical a\n", 1, ["@data"]),
-        ("", None, ["@data"]),
+        ("", None, ["empty", "@data"]),
+        (" \n\n", None, ["empty"]),
+        ("\ufeff", None, ["@data"]),
+        ("% a comment\n", None, ["@data"]),
         ("hello\n", 1, ["@relation, @attribute or @data", "'hello'"]),
         ("@attribute x\n@data\n", 1, ["@attribute name type"]),
         ("@attribute x string\n@data\n", 1, ["'x'", "'string'"]),
@@ -234,17 +289,74 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
         read_arff(path)
 
 
-def test_a_missing_file_a_folder_and_an_unknown_kind(tmp_path: Path) -> None:
-    with pytest.raises(MissingFileError, match="nowhere"):
-        read_arff(tmp_path / "nowhere.arff")
-    with pytest.raises(FileFormatError, match="cannot be read"):
+@pytest.mark.parametrize("path", ["nowhere.arff", "file.arff/within.arff", "null\0.arff"])
+def test_a_missing_file(tmp_path: Path, path: str) -> None:
+    (tmp_path / "file.arff").touch()
+    with pytest.raises(MissingFileError, match="no such file"):
+        read_arff(tmp_path / path)
+
+
+def test_a_directory_an_empty_path_and_an_unknown_kind(tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError, match="is a directory"):
         read_arff(tmp_path)
+    with pytest.raises(FileFormatError, match="is a directory"):
+        read_arff("")
     with pytest.raises(ArgumentError, match="graph"):
         read_arff(tmp_path, "graph")  # type: ignore[arg-type]
 
 
+class TestExpansion:
+    """Small files that would take gigabytes in memory are rejected at once."""
+
+    def test_many_categories_in_many_rows(self, tmp_path: Path) -> None:
+        categories = ",".join(str(code) for code in range(33_000))
+        text = f"@attribute few {{a,b}}\n@attribute gene {{{categories}}}\n@attribute class hierarchical p\n@data\n"
+        line, message = problem(tmp_path, text + "a,7,p\n" * 33_000)
+        assert (tmp_path / "file.arff").stat().st_size < 500_000
+        assert line is not None and 4 < line <= 4 + 33_000
+        assert "'gene'" in message
+        assert "33,000 categories" in message
+        assert "remove the attribute" in message
+
+    def test_many_attributes_in_sparse_rows(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(arff_syntax, "MAX_IMPLIED_CELLS", 1000)
+        attributes = "".join(f"@attribute a{place} numeric\n" for place in range(99))
+        text = attributes + "@attribute class hierarchical p\n@data\n"
+        assert read(tmp_path, text + "{99 p}\n" * 10).X.shape == (10, 99)
+        line, message = problem(tmp_path, text + "{99 p}\n" * 11)
+        assert line == 112
+        assert "sparse rows of 99 attributes" in message
+
+    def test_dense_numbers_have_no_limit(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(arff_syntax, "MAX_IMPLIED_CELLS", 0)
+        text = "@attribute x numeric\n@attribute class hierarchical p\n@data\n" + "1,p\n" * 100
+        assert read(tmp_path, text).X.shape == (100, 1)
+
+    def test_many_classes_in_many_rows(self, tmp_path: Path) -> None:
+        classes = ",".join(str(name) for name in range(40_000))
+        text = f"@attribute class hierarchical {classes}\n@data\n" + "7\n" * 30_000
+        line, message = problem(tmp_path, text)
+        assert line == 1
+        assert "30,000 rows with 40,001 classes" in message
+
+    def test_a_path_of_many_levels(self, tmp_path: Path) -> None:
+        text = f"@attribute class hierarchical p,{'/'.join('a' * 40_000)}\n@data\np\n"
+        start = time.process_time()
+        line, message = problem(tmp_path, text)
+        assert time.process_time() - start < 1
+        assert line == 1
+        assert "40,000 levels; at most 1,000 are read" in message
+        assert len(message) < 200
+
+    def test_a_path_of_as_many_levels_as_are_read(self, tmp_path: Path) -> None:
+        deepest = "/".join("a" * 1000)
+        file = read(tmp_path, f"@attribute class hierarchical {deepest}\n@data\n{deepest}\n")
+        assert file.Y.shape == (1, 1001)
+        assert file.Y.all()
+
+
 @given(noise=st.text(alphabet="@{}'\"%,?/ \n01acw=rotdshe\t", max_size=80), at=st.integers(0, len(TREE)))
-def test_damaged_files_are_read_or_refused_in_our_own_words(
+def test_damaged_files_are_read_or_rejected_with_a_clear_error(
     tmp_path_factory: pytest.TempPathFactory, noise: str, at: int
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "damaged.arff"

@@ -1,0 +1,185 @@
+"""Reader for ARFF files with one hierarchical class attribute, the format of the hierarchical multi-label benchmarks.
+
+::
+
+    @RELATION yeast
+    @ATTRIBUTE alpha   numeric
+    @ATTRIBUTE strand  {w,c}
+    @ATTRIBUTE class   hierarchical 01,01/01,01/01/03,02      % a tree: each entry is a path, its prefixes are nodes
+    @DATA
+    0.12,w,01/01/03@02
+    ?,c,01/01                                                 % ? is missing; @ separates the labels of a row
+    {0 1.5, 2 02}                                             % a sparse row: omitted values are 0
+
+In a DAG, each entry is a ``parent/child`` pair and rows are labelled with single names. The nodes of a tree are named
+by their full path, and an artificial ``root`` is added above the top level, as in the benchmark. A DAG has exactly the
+nodes that its pairs name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarenode.data.readers.arff_syntax import Header, Rows, meaningful_lines, read_header, read_rows
+from rarenode.errors import ArgumentError, FileFormatError, HierarchyError
+from rarenode.hierarchy import Hierarchy
+
+Kind = Literal["auto", "tree", "dag"]
+
+ROOT = "root"
+
+MAX_LEVELS = 1000
+"""Levels of a path. Nodes are named by their full path, so the size of all names is quadratic in the depth."""
+MAX_LABEL_CELLS = 2**30
+"""Cells of the label matrix, one byte each. A small file can declare many classes and have many short rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArffFile:
+    """The content of an ARFF file, as returned by `read_arff`."""
+
+    X: NDArray[np.float64]
+    """(rows, features). A missing numeric value is NaN; a missing nominal value is 0 in all of its columns."""
+    Y: NDArray[np.bool_]
+    """(rows, nodes), closed under ancestors. All False where ``labelled`` is False."""
+    labelled: NDArray[np.bool_]
+    """(rows,). False where the class is ``?``: the labels of the row are unknown, not negative."""
+    hierarchy: Hierarchy
+    feature_names: tuple[str, ...]
+    """Unique. A nominal attribute ``strand {w,c}`` gives the columns ``strand=w`` and ``strand=c``. If the file
+    declares a name twice (the benchmark's Expr does), the second is ``name#2``."""
+    kind: Literal["tree", "dag"]
+
+
+def read_arff(path: Path | str, kind: Kind = "auto") -> ArffFile:
+    """Read an ARFF file with a hierarchical class attribute.
+
+    Args:
+        path: the file, in UTF-8.
+        kind: ``tree`` (entries are paths), ``dag`` (entries are parent/child pairs), or ``auto``: a DAG if every
+            entry is a pair and all row labels are single names.
+
+    Raises:
+        MissingFileError: the file does not exist.
+        FileFormatError: the file is malformed, or too large once expanded; the message names the file, the line and
+            what was expected.
+    """
+    if kind not in get_args(Kind):
+        raise ArgumentError(f"unknown kind {kind!r}; choose one of {', '.join(get_args(Kind))}")
+    path = Path(path)
+    lines = meaningful_lines(path)
+    header = read_header(path, lines)
+    rows = read_rows(path, lines, header)
+    found = _detect_kind(header.entries, rows.labels) if kind == "auto" else kind
+    hierarchy = _build_hierarchy(path, header, found)
+    return ArffFile(
+        X=_build_features(path, header, rows),
+        Y=_encode_labels(path, header, rows, hierarchy),
+        # Only a row whose class is ? has an empty list of labels; an empty class is a syntax error.
+        labelled=np.array([bool(labels) for labels in rows.labels], dtype=np.bool_),
+        hierarchy=hierarchy,
+        feature_names=_feature_names(header),
+        kind=found,
+    )
+
+
+def _feature_names(header: Header) -> tuple[str, ...]:
+    names: list[str] = []
+    for attribute in header.attributes:
+        if attribute.categories is None:
+            names.append(attribute.name)
+        else:
+            names.extend(f"{attribute.name}={category}" for category in attribute.categories)
+    unique: dict[str, None] = {}
+    repeats: Counter[str] = Counter()
+    for name in names:
+        candidate = name
+        while candidate in unique:
+            repeats[name] += 1
+            candidate = f"{name}#{repeats[name] + 1}"
+        unique[candidate] = None
+    return tuple(unique)
+
+
+def _build_features(path: Path, header: Header, rows: Rows) -> NDArray[np.float64]:
+    """Numeric columns and one-hot columns, in the order of the attributes."""
+    count = len(rows.lines)
+    names = [attribute.name for attribute in header.attributes if attribute.categories is None]
+    numeric = np.asarray(rows.numeric, dtype=np.float64).reshape(count, len(names))
+    infinite = np.argwhere(np.isinf(numeric))
+    if len(infinite):
+        row, position = infinite[0].tolist()
+        problem = f"attribute {names[position]!r}: expected a finite number, got {numeric[row, position]}"
+        raise FileFormatError(path, rows.lines[row], problem)
+    codes = np.asarray(rows.nominal, dtype=np.int64).reshape(count, len(header.attributes) - len(names))
+    widths = [1 if attribute.categories is None else len(attribute.categories) for attribute in header.attributes]
+    X = np.zeros((count, sum(widths)))
+    column = 0
+    next_numeric, next_nominal = iter(numeric.T), iter(codes.T)
+    for attribute, width in zip(header.attributes, widths, strict=True):
+        if attribute.categories is None:
+            X[:, column] = next(next_numeric)
+        else:
+            code = next(next_nominal)
+            known = np.flatnonzero(code >= 0)
+            X[known, column + code[known]] = 1.0
+        column += width
+    return X
+
+
+def _detect_kind(entries: tuple[str, ...], labels: list[list[str]]) -> Literal["tree", "dag"]:
+    pairs = all(entry.count("/") == 1 for entry in entries)
+    single_names = not any("/" in label for row in labels for label in row)
+    return "dag" if pairs and single_names else "tree"
+
+
+def _build_hierarchy(path: Path, header: Header, kind: Literal["tree", "dag"]) -> Hierarchy:
+    try:
+        if kind == "dag":
+            return Hierarchy.from_edges([_pair(entry) for entry in header.entries])
+        deepest = max(header.entries, key=lambda entry: entry.count("/"))
+        levels = deepest.count("/") + 1
+        if levels > MAX_LEVELS:
+            raise HierarchyError(f"the path {deepest[:60]!r}... has {levels:,} levels; at most {MAX_LEVELS:,} are read")
+        tree = Hierarchy.from_paths(header.entries, separator="/")
+        if ROOT not in tree:
+            return Hierarchy.from_edges([*tree.edges, *((ROOT, top) for top in tree.roots)], nodes=(ROOT,))
+        if tree.roots == (ROOT,):
+            return tree
+        raise HierarchyError(f"the name {ROOT!r} is reserved for a node above all others, but a class has this name")
+    except HierarchyError as error:
+        raise FileFormatError(path, header.class_line, str(error)) from error
+
+
+def _pair(entry: str) -> tuple[str, str]:
+    parent, _, child = entry.partition("/")
+    if not parent or not child or "/" in child:
+        raise HierarchyError(f"expected a parent/child pair in a DAG, got {entry[:60]!r}")
+    return parent, child
+
+
+def _encode_labels(path: Path, header: Header, rows: Rows, hierarchy: Hierarchy) -> NDArray[np.bool_]:
+    shape = len(rows.labels), len(hierarchy)
+    if shape[0] * shape[1] > MAX_LABEL_CELLS:
+        raise FileFormatError(
+            path,
+            header.class_line,
+            f"{shape[0]:,} rows with {shape[1]:,} classes need more than {MAX_LABEL_CELLS:,} label cells; "
+            "split the file, or remove classes that no row has",
+        )
+    Y = np.zeros(shape, dtype=np.bool_)
+    for row, labels in enumerate(rows.labels):
+        for label in labels:
+            column = hierarchy.index.get(label)
+            if column is None:
+                raise FileFormatError(
+                    path, rows.lines[row], f"label {label[:60]!r} is not in the hierarchy of the class attribute"
+                )
+            Y[row, column] = True
+    return hierarchy.close(Y)
