@@ -1,60 +1,45 @@
 """Hierarchical multi-label learning that finds the rare, deep nodes.
 
-Every public name is here. A name is imported when it is first used, so that the parts which need no torch start at
-once.
+The main names are here, and the packages ``metrics``, ``thresholds``, ``training``, ``plots``, ``report`` and ``paper``
+have the rest. Everything is imported when it is first used, so that what needs no torch starts at once.
 """
 
 from __future__ import annotations
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from rarenode.version import __version__
 
 if TYPE_CHECKING:
+    from rarenode import metrics, paper, plots, report, thresholds, training
+    from rarenode.config import Settings
     from rarenode.data.catalogue import catalogue
-    from rarenode.data.dataset import Dataset, Split, load_dataset
+    from rarenode.data.dataset import Dataset, DatasetSplits
     from rarenode.data.fetch import fetch_dataset
     from rarenode.data.preparation import Preparation
-    from rarenode.data.readers.arff import ArffFile, read_arff
+    from rarenode.data.readers.arff import read_arff
+    from rarenode.data.sources import load_dataset
+    from rarenode.data.split import HierarchicalSplit
     from rarenode.data.synthetic import make_hierarchical
     from rarenode.diagnosis import NodeDiagnosis, diagnose
     from rarenode.errors import RarenodeError
     from rarenode.estimator import RareNodeClassifier
     from rarenode.hierarchy import Hierarchy
-    from rarenode.metrics import (
-        NodeScores,
-        Summary,
-        node_scores,
-        summary,
-        summary_by_depth,
-        summary_by_rarity,
-    )
-    from rarenode.objective import (
-        NodeWeights,
-        RareNodeLoss,
-        WeightSchedule,
-        constrain,
-        node_weights,
-        uncertainty,
-    )
+    from rarenode.metrics import NodeScores, Summary, node_scores
+    from rarenode.objective import NodeWeights, RareNodeLoss, WeightSchedule, constrain, node_weights, uncertainty
     from rarenode.resampling import HROSPD, LPROS
-    from rarenode.training import Settings, TrainedModel, TrainingRows, fit, train
-    from rarenode.training.presets import preset
-
-# The fused engine's threads wait for each other several times a step. GNU OpenMP lets them spin for milliseconds
-# before they sleep, which on a busy machine takes the core from the very thread that is waited for. A few
-# microseconds are as good on an idle one. The library reads this once, when it is loaded, so it has no effect if
-# torch was imported before.
-os.environ.setdefault("GOMP_SPINCOUNT", "30000")
+    from rarenode.run import Run
+    from rarenode.training import Callback, TrainedModel
 
 _HOME = {
-    "HROSPD": "resampling",
-    "LPROS": "resampling",
-    "ArffFile": "data.readers.arff",
+    "Callback": "training",
     "Dataset": "data.dataset",
+    "DatasetSplits": "data.dataset",
+    "HROSPD": "resampling",
+    "HierarchicalSplit": "data.split",
     "Hierarchy": "hierarchy",
+    "LPROS": "resampling",
     "NodeDiagnosis": "diagnosis",
     "NodeScores": "metrics",
     "NodeWeights": "objective",
@@ -62,35 +47,31 @@ _HOME = {
     "RareNodeClassifier": "estimator",
     "RareNodeLoss": "objective",
     "RarenodeError": "errors",
-    "Settings": "training",
-    "Split": "data.dataset",
+    "Run": "run",
+    "Settings": "config",
     "Summary": "metrics",
     "TrainedModel": "training",
-    "TrainingRows": "training",
     "WeightSchedule": "objective",
     "catalogue": "data.catalogue",
     "constrain": "objective",
     "diagnose": "diagnosis",
     "fetch_dataset": "data.fetch",
-    "fit": "training",
-    "load_dataset": "data.dataset",
+    "load_dataset": "data.sources",
     "make_hierarchical": "data.synthetic",
     "node_scores": "metrics",
     "node_weights": "objective",
-    "preset": "training.presets",
     "read_arff": "data.readers.arff",
-    "summary": "metrics",
-    "summary_by_depth": "metrics",
-    "summary_by_rarity": "metrics",
-    "train": "training",
     "uncertainty": "objective",
 }
+_PACKAGES = ("metrics", "paper", "plots", "report", "thresholds", "training")
 
 __all__ = [
     "HROSPD",
     "LPROS",
-    "ArffFile",
+    "Callback",
     "Dataset",
+    "DatasetSplits",
+    "HierarchicalSplit",
     "Hierarchy",
     "NodeDiagnosis",
     "NodeScores",
@@ -99,28 +80,27 @@ __all__ = [
     "RareNodeClassifier",
     "RareNodeLoss",
     "RarenodeError",
+    "Run",
     "Settings",
-    "Split",
     "Summary",
     "TrainedModel",
-    "TrainingRows",
     "WeightSchedule",
     "__version__",
     "catalogue",
     "constrain",
     "diagnose",
     "fetch_dataset",
-    "fit",
     "load_dataset",
     "make_hierarchical",
+    "metrics",
     "node_scores",
     "node_weights",
-    "preset",
+    "paper",
+    "plots",
     "read_arff",
-    "summary",
-    "summary_by_depth",
-    "summary_by_rarity",
-    "train",
+    "report",
+    "thresholds",
+    "training",
     "uncertainty",
 ]
 
@@ -128,6 +108,8 @@ __all__ = [
 if not TYPE_CHECKING:  # a type checker reads the imports above, and still reports names that are not there
 
     def __getattr__(name: str) -> object:
+        if name in _PACKAGES:
+            return import_module(f"rarenode.{name}")
         if name not in _HOME:
             raise AttributeError(f"module 'rarenode' has no attribute {name!r}")
         value = getattr(import_module(f"rarenode.{_HOME[name]}"), name)

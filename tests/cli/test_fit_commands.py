@@ -25,7 +25,7 @@ from rarenode.cli.run_folder import choose_settings, write_settings
 from rarenode.cli.sources import load_training_data, published_preparation
 from rarenode.cli.sparkline import sparkline
 from rarenode.data.catalogue import CatalogueEntry
-from rarenode.data.dataset import load_dataset
+from rarenode.data.sources import load_dataset
 from rarenode.data.preparation import known_means
 from rarenode.data.split import HierarchicalSplit, folds
 from rarenode.errors import (

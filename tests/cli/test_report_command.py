@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import rarenode
 from rarenode.cli.predicting import TAUGHT
 from rarenode.data.catalogue import CatalogueEntry
-from rarenode.data.dataset import load_dataset
+from rarenode.data.sources import load_dataset
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.paper.grid import Cell
 from rarenode.paper.record import DatasetNodes, PredictedNodes, record_path, write_record

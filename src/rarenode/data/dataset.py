@@ -1,6 +1,6 @@
 """`Dataset`: features and labels of rows over one hierarchy, the one record that readers return and training takes.
 
-`DatasetSplits` is a dataset in three parts, as benchmarks come, and `load_dataset` reads one of the catalogue.
+`DatasetSplits` is a dataset in three parts, as benchmarks come.
 """
 
 from __future__ import annotations
@@ -9,21 +9,17 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, SplitName, catalogue, data_root, find_entry
-from rarenode.data.preparation import Preparation
-from rarenode.data.readers.arff import ArffFile, read_arff
-from rarenode.errors import ArgumentError, DataError, LabelError, MissingFileError
+from rarenode.data.catalogue import SplitName
+from rarenode.errors import ArgumentError, DataError, LabelError
 from rarenode.hierarchy import Hierarchy
 
 ROOT = "root"
 """The name of the artificial root that tree-shaped benchmark files have."""
-Prepare = Literal["none", "no_leakage"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,56 +222,6 @@ def scored_nodes(hierarchy: Hierarchy, unscored: Sequence[str] | None = None) ->
     return np.array([node not in left_out for node in hierarchy.nodes])
 
 
-def load_dataset(name: str, root: Path | str | None = None, prepare: Prepare = "none") -> DatasetSplits:
-    """Load a dataset of the catalogue from disk.
-
-    Args:
-        name: such as ``cellcycle_FUN``, ``derisi_GO``, ``enron``, ``diatoms``; `rarenode data list` shows all.
-            The training files of ``expr_FUN_rebuilt`` and ``expr_GO_rebuilt`` are reconstructions.
-        root: the folder that holds the data; default: the environment variable ``RARENODE_DATA``, then the user's
-            cache.
-        prepare: ``none`` (raw features, NaN where missing: models prepare them), or ``no_leakage`` (filled and
-            standardised with statistics of the training rows). `rarenode.paper.load_as_published` has the preparation
-            behind the paper's tables, which uses statistics of the test rows.
-
-    Raises:
-        UnknownDatasetError: there is no such name.
-        MissingFileError: a file is not there; the message says how to get it.
-        FileFormatError: a file is malformed.
-    """
-    if prepare not in get_args(Prepare):
-        raise ArgumentError(
-            f"unknown preparation {prepare!r}; choose one of {', '.join(get_args(Prepare))}, or call "
-            "rarenode.paper.load_as_published for the preparation behind the paper's tables"
-        )
-    entry = find_entry(name)
-    folder = data_root(root)
-    files = {file.split: _read(entry, file, folder) for file in entry.files}
-    train = files["train"]
-    for file in entry.files:
-        other = files[file.split]
-        if other.hierarchy != train.hierarchy or other.feature_names != train.feature_names:
-            what = "features" if other.hierarchy == train.hierarchy else "classes"
-            raise DataError(f"{folder / file.path}: its {what} are not those of {name}'s training file")
-    scored = scored_nodes(train.hierarchy, entry.unscored)
-    parts = {
-        split: Dataset(
-            X=content.X,
-            Y=content.Y,
-            hierarchy=train.hierarchy,
-            scored=scored,
-            feature_names=train.feature_names,
-            labelled=content.labelled,
-            name=name,
-        )
-        for split, content in files.items()
-    }
-    if prepare == "no_leakage":
-        preparation = Preparation.fit(train.X)
-        parts = {split: replace(part, X=preparation.apply(part.X)) for split, part in parts.items()}
-    return DatasetSplits(name, parts["train"], parts.get("valid"), parts["test"])
-
-
 def _both(
     first: NDArray[np.bool_] | None, second: NDArray[np.bool_] | None, rows: int, more: int
 ) -> NDArray[np.bool_] | None:
@@ -283,35 +229,6 @@ def _both(
         return None
     parts = ((first, rows), (second, more))
     return np.concatenate([np.ones(n, dtype=np.bool_) if mask is None else mask for mask, n in parts])
-
-
-def _read(entry: CatalogueEntry, file: CatalogueFile, folder: Path) -> ArffFile:
-    path = folder / file.path
-    if not path.is_file():
-        raise MissingFileError(f"{entry.name}: {path} is not there. {_how_to_get(entry, file, folder)}")
-    content = read_arff(path, entry.kind)
-    found = {
-        "rows": len(content.Y),
-        "features": len(content.feature_names),
-        "nodes": len(content.hierarchy),
-        "edges": len(content.hierarchy.edge_parents),
-    }
-    expected = {"rows": file.rows, "features": entry.features, "nodes": entry.nodes, "edges": entry.edges}
-    for what, count in found.items():
-        # Nobody here has seen a file without a checksum, so its number of rows is hearsay.
-        if count != expected[what] and not (what == "rows" and file.sha256 is None):
-            raise DataError(f"{path}: the {file.split} file of {entry.name} has {expected[what]} {what}; got {count}")
-    return content
-
-
-def _how_to_get(entry: CatalogueEntry, file: CatalogueFile, folder: Path) -> str:
-    rebuilt = f"{entry.name}_rebuilt"
-    elsewhere = "" if folder == data_root(None) else f" --root {folder}"
-    where = "RARENODE_DATA names the folder that holds the data; unset, it is the user's cache."
-    if not file.published:
-        return f"It is a reconstruction that cannot be fetched. {where}"
-    alternative = f" {rebuilt} uses a reconstructed training file." if rebuilt in catalogue() else ""
-    return f"'rarenode data fetch {entry.name}{elsewhere}' downloads it.{alternative} {where}"
 
 
 def require_match(

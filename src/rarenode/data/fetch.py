@@ -204,7 +204,7 @@ def _mismatch(entry: CatalogueEntry, file: CatalogueFile, path: Path) -> str | N
         content = read(path, entry.kind)
     except RarenodeError as error:
         return f"it cannot be read ({error})"
-    features, nodes = len(content.feature_names), len(content.hierarchy.nodes)
+    features, nodes = content.n_features, len(content.hierarchy.nodes)
     if (features, nodes) != (entry.features, entry.nodes):
         return f"it has {features} features and {nodes} nodes instead of {entry.features} and {entry.nodes}"
     return None

@@ -15,7 +15,7 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from rarenode.data.dataset import load_dataset
+from rarenode.data.sources import load_dataset
 from rarenode.diagnosis.from_counts import diagnose_counts
 from rarenode.errors import ArgumentError, DataError, FileFormatError, UnknownDatasetError
 from rarenode.hierarchy import Hierarchy

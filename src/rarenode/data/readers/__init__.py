@@ -10,14 +10,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
-from rarenode.data.readers.arff import ArffFile, Kind, read_arff
+from rarenode.data.dataset import Dataset
+from rarenode.data.readers.arff import Kind, read_arff
 from rarenode.errors import FileFormatError
 
 
 class Reader(Protocol):
     """A function that reads one file format."""
 
-    def __call__(self, path: Path | str, kind: Kind) -> ArffFile:
+    def __call__(self, path: Path | str, kind: Kind) -> Dataset:
         """Read the file at ``path``; ``kind`` is as in `read`."""
 
 
@@ -25,7 +26,7 @@ READERS: Mapping[str, Reader] = MappingProxyType({".arff": read_arff})
 """From the suffix of a file name, in lower case, to the reader of that format."""
 
 
-def read(path: Path | str, kind: Kind = "auto") -> ArffFile:
+def read(path: Path | str, kind: Kind = "auto") -> Dataset:
     """Read a data file in any known format. The suffix of its name, in upper or lower case, selects the format.
 
     Args:

@@ -19,20 +19,18 @@ nodes that its pairs name.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode.data.dataset import ROOT, Dataset, scored_nodes
 from rarenode.data.readers.arff_syntax import Header, Rows, meaningful_lines, read_header, read_rows
 from rarenode.errors import ArgumentError, FileFormatError, HierarchyError
 from rarenode.hierarchy import Hierarchy
 
 Kind = Literal["auto", "tree", "dag"]
-
-ROOT = "root"
 
 MAX_LEVELS = 1000
 """Levels of a path. Nodes are named by their full path, so the size of all names is quadratic in the depth."""
@@ -40,25 +38,12 @@ MAX_LABEL_CELLS = 2**30
 """Cells of the label matrix, one byte each. A small file can declare many classes and have many short rows."""
 
 
-@dataclass(frozen=True, eq=False)
-class ArffFile:
-    """The content of an ARFF file, as returned by `read_arff`."""
-
-    X: NDArray[np.float64]
-    """(rows, features). A missing numeric value is NaN; a missing nominal value is 0 in all of its columns."""
-    Y: NDArray[np.bool_]
-    """(rows, nodes), closed under ancestors. All False where ``labelled`` is False."""
-    labelled: NDArray[np.bool_]
-    """(rows,). False where the class is ``?``: the labels of the row are unknown, not negative."""
-    hierarchy: Hierarchy
-    feature_names: tuple[str, ...]
-    """Unique. A nominal attribute ``strand {w,c}`` gives the columns ``strand=w`` and ``strand=c``. If the file
-    declares a name twice (the benchmark's Expr does), the second is ``name#2``."""
-    kind: Literal["tree", "dag"]
-
-
-def read_arff(path: Path | str, kind: Kind = "auto") -> ArffFile:
+def read_arff(path: Path | str, kind: Kind = "auto") -> Dataset:
     """Read an ARFF file with a hierarchical class attribute.
+
+    A missing numeric value is NaN; a nominal attribute ``strand {w,c}`` gives the features ``strand=w`` and
+    ``strand=c``, both 0 where it is missing. If the file declares a name twice (the benchmark's Expr does), the second
+    is ``name#2``. A row whose class is ``?`` is not labelled.
 
     Args:
         path: the file, in UTF-8.
@@ -78,14 +63,15 @@ def read_arff(path: Path | str, kind: Kind = "auto") -> ArffFile:
     rows = read_rows(path, lines, header)
     found = _detect_kind(header.entries, rows.labels) if kind == "auto" else kind
     hierarchy = _build_hierarchy(path, header, found)
-    return ArffFile(
+    return Dataset(
         X=_build_features(path, header, rows),
         Y=_encode_labels(path, header, rows, hierarchy),
         # Only a row whose class is ? has an empty list of labels; an empty class is a syntax error.
         labelled=np.array([bool(labels) for labels in rows.labels], dtype=np.bool_),
         hierarchy=hierarchy,
+        scored=scored_nodes(hierarchy),
         feature_names=_feature_names(header),
-        kind=found,
+        name=str(path),
     )
 
 
