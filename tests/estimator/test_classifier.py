@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 import polars
 import pytest
+from scipy.sparse import csc_array, csr_array
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import rarenode
+from rarenode.config import Settings
+from rarenode.data.dataset import Dataset
 from rarenode.errors import (
     ArgumentError,
     DataError,
@@ -20,31 +23,34 @@ from rarenode.errors import (
     UnknownLabelError,
 )
 from rarenode.estimator import RareNodeClassifier
+from rarenode.metrics import node_scores, summary
 from rarenode.resampling import make_resampler
-from rarenode.training import Settings, TrainingRows, fit, train
-from rarenode.training.presets import preset
+from rarenode.thresholds import make_strategy
+from rarenode.training import fit_model, train_model
 
 DATA = rarenode.make_hierarchical(rows=240, nodes=12, depth=3, features=6, noise=0.3)
 TREE = DATA.hierarchy
 X, Y = DATA.train.X.astype(np.float64), DATA.train.Y
 SMALL: dict[str, Any] = {
-    "hidden": 16, "epochs": 4, "batch_size": 8, "dropout": 0.1, "learning_rate": 1e-3, "random_state": 0,
+    "hidden_size": 16, "epochs": 4, "batch_size": 8, "dropout": 0.1, "learning_rate": 1e-3, "random_state": 0,
     "engine": "torch",
 }  # fmt: skip
 
 
 def classifier(**changes: Any) -> RareNodeClassifier:
-    given: dict[str, Any] = {"hierarchy": TREE, "preset": "paper"}
-    return RareNodeClassifier(**(given | SMALL | changes))
+    """The preset ``paper``, small."""
+    values = SMALL | changes
+    hierarchy = values.pop("hierarchy", TREE)
+    return RareNodeClassifier.from_preset("paper", **(values)).set_params(hierarchy=hierarchy)
 
 
 def best(**changes: Any) -> RareNodeClassifier:
-    return classifier(**({"preset": "best", "trees": 5, "folds": 2} | changes))
+    given: dict[str, Any] = {"hierarchy": TREE, "n_trees": 5, "cv": 2}
+    return RareNodeClassifier(**(given | SMALL | changes))
 
 
-def training_rows() -> tuple[TrainingRows, rarenode.Preparation]:
-    preparation = rarenode.Preparation.fit(X)
-    return TrainingRows(preparation.apply(X), Y, TREE, np.ones(len(TREE), dtype=np.bool_)), preparation
+def training_rows() -> Dataset:
+    return Dataset(X, Y, TREE, np.ones(len(TREE), dtype=np.bool_))
 
 
 class TestFit:
@@ -75,7 +81,7 @@ class TestFit:
         features, labels = sampler.fit_resample(preparation.apply(X), Y)
         assert len(labels) > len(Y)
         by_hand = classifier(prepare=False, weighting="none").fit(features, labels)
-        fitted = classifier(resample=name, weighting="none").fit(X, Y)
+        fitted = classifier(resampling=name, weighting="none").fit(X, Y)
         assert np.array_equal(fitted.predict_proba(X), by_hand.predict_proba(preparation.apply(X)))
         assert fitted.model_.training_positives.tolist() == Y.sum(axis=0).tolist()
 
@@ -86,12 +92,9 @@ class TestFit:
         assert np.array_equal(fitted.predict_proba(X), same.predict_proba(X))
 
     def test_the_training_is_the_one_of_the_training_layer(self) -> None:
-        rows, preparation = training_rows()
         settings = {name: value for name, value in SMALL.items() if name != "random_state"}
-        model = train(rows, Settings(**settings, seed=0))
-        assert np.array_equal(
-            classifier().fit(X, Y).predict_proba(X), model.with_source("", preparation).predict_proba(X)
-        )
+        model = train_model(training_rows(), Settings.preset("paper", **settings, seed=0))
+        assert np.array_equal(classifier().fit(X, Y).predict_proba(X), model.predict_proba(X))
 
     def test_random_state(self) -> None:
         def probs(random_state: Any) -> Any:
@@ -135,26 +138,63 @@ class TestFit:
     @pytest.mark.parametrize(
         ("changes", "told"),
         [
-            ({"hidden": 0}, "hidden"),
+            ({"hidden_size": 0}, "hidden_size"),
             ({"weighting": "some"}, "weighting"),
             ({"focus": "doubt"}, "focus"),
             ({"engine": "steam"}, "engine"),
             ({"hierarchy": [("a", "b")]}, "hierarchy must be a Hierarchy"),
-            ({"preset": "worst"}, "unknown preset 'worst'; choose one of best, paper"),
-            ({"preset": None}, "unknown preset None"),
-            ({"decision": "guess"}, "unknown decision 'guess'"),
-            ({"decision": "prior"}, "set holdout or folds"),
+            ({"thresholds": "guess"}, "unknown threshold strategy 'guess'"),
+            ({"cv": 0}, "thresholds=expected_f1 is fitted to held-out rows; set cv or holdout"),
             ({"rule": "add"}, "rule"),
-            ({"holdout": 0.2, "folds": 2}, "holdout and folds"),
-            ({"early_stopping": 2}, "early_stopping=2 looks at rows that are not trained on; set holdout or folds"),
-            ({"preset": "best", "folds": 0}, "expected_f1 is found on rows that are not trained on"),
-            ({"preset": "best", "folds": 0, "decision": "fixed"}, "early_stopping=5 looks at rows"),
-            ({"folds": len(X) + 1}, f"folds={len(X) + 1} needs at least as many rows, got n_samples={len(X)}"),
+            ({"holdout": 0.2, "cv": 2}, "holdout and cv are two ways"),
+            ({"cv": None, "thresholds": "fixed"}, "patience=5 needs rows that are not trained on; set cv, holdout"),
+            ({"unscored": ["nothing"]}, "'nothing' is not a node"),
+            ({"cv": len(X) + 1}, f"cv={len(X) + 1} needs at least as many rows, got n_samples={len(X)}"),
         ],
     )
-    def test_parameters_that_mean_nothing(self, changes: dict[str, Any], told: str) -> None:
+    def test_invalid_parameters(self, changes: dict[str, Any], told: str) -> None:
         with pytest.raises(ArgumentError, match=told):
-            classifier(**changes).fit(X, Y)
+            best(**changes).fit(X, Y)
+
+    def test_an_unknown_parameter_or_preset(self) -> None:
+        with pytest.raises(TypeError, match="no parameter 'trees'"):
+            RareNodeClassifier(trees=3)
+        with pytest.raises(ArgumentError, match="unknown preset 'worst'; choose one of best, paper"):
+            RareNodeClassifier.from_preset("worst")
+
+    def test_sparse_features_and_labels_are_the_same_training(self) -> None:
+        holes = np.where(np.abs(X) < 0.5, 0.0, X)
+        dense = classifier().fit(holes, Y)
+        for form in (csr_array, csc_array):
+            sparse = classifier().fit(form(holes), form(Y.astype(np.int8)))
+            assert np.array_equal(sparse.predict_proba(form(holes)), dense.predict_proba(holes))
+            assert np.array_equal(sparse.predict_proba(holes), dense.predict_proba(holes))
+
+    def test_rows_for_validation(self) -> None:
+        valid = DATA.valid
+        assert valid is not None
+        fitted = best(epochs=6, learning_rate=1e-2, patience=1).fit(X, Y, eval_set=(valid.X, TREE.decode(valid.Y)))
+        assert fitted.history_[0].valid is not None
+        assert fitted.n_iter_ == len(fitted.history_) <= 6
+        expected = make_strategy("expected_f1").fit(fitted.predict_proba(valid.X))
+        assert np.array_equal(fitted.thresholds_, expected.values)
+        by_hand = fit_model(training_rows(), fitted.model_.settings, valid=valid).model
+        assert np.array_equal(by_hand.predict_proba(X), fitted.predict_proba(X))
+
+    def test_nodes_that_do_not_count(self) -> None:
+        some = [TREE.nodes[0], TREE.nodes[5]]
+        fitted = classifier(unscored=some).fit(X, Y)
+        counted = np.array([node not in some for node in TREE.nodes])
+        assert np.array_equal(fitted.model_.scored, counted)
+        f1 = node_scores(Y, fitted.predict(X)).f1
+        assert fitted.score(X, Y) == f1[counted].mean()
+
+    def test_an_artificial_root_does_not_count(self) -> None:
+        tree = rarenode.Hierarchy.from_edges([("root", "a"), ("a", "b"), ("root", "c")])
+        fitted = classifier(hierarchy=tree, epochs=1).fit(X[:30], [{"b"}, {"c"}] * 15)
+        assert dict(zip(tree.nodes, fitted.model_.scored.tolist(), strict=True)) == {
+            "root": False, "a": True, "b": True, "c": True,
+        }  # fmt: skip
 
     def test_rows_that_do_not_match(self) -> None:
         with pytest.raises(ValueError, match="inconsistent numbers of samples"):
@@ -164,7 +204,7 @@ class TestFit:
 
 
 class TestPredict:
-    @pytest.mark.parametrize("changes", [{}, {"members": 3, "focus": "gmu"}, {"members": 3, "ensemble": "dropout"}])
+    @pytest.mark.parametrize("changes", [{}, {"n_members": 3, "focus": "gmu"}, {"n_members": 3, "ensemble": "dropout"}])
     def test_a_parent_is_at_least_as_probable(self, changes: dict[str, Any]) -> None:
         fitted = classifier(**changes).fit(X, Y)
         probs = fitted.predict_proba(X)
@@ -172,62 +212,53 @@ class TestPredict:
         assert TREE.is_closed(fitted.predict(X))
         assert fitted.uncertainty(X, "bbma").shape == probs.shape
 
-    @pytest.mark.parametrize(("decision", "threshold"), [(None, 0.5), ("fixed", 0.5), ("fixed:0.2", 0.2)])
-    def test_a_fixed_threshold(self, decision: str | None, threshold: float) -> None:
-        fitted = classifier(decision=decision).fit(X, Y)
+    @pytest.mark.parametrize(("thresholds", "threshold"), [("fixed:0.5", 0.5), ("fixed", 0.5), ("fixed:0.2", 0.2)])
+    def test_a_fixed_threshold(self, thresholds: str, threshold: float) -> None:
+        fitted = classifier(thresholds=thresholds).fit(X, Y)
         decided = fitted.predict(X)
         assert decided.dtype == np.int64
         assert np.array_equal(decided, fitted.predict_proba(X) >= threshold)
 
     def test_score_is_the_mean_f1_of_nodes(self) -> None:
-        fitted = classifier(decision="fixed:0.3").fit(X, Y)
-        expected = rarenode.summary(DATA.test.Y, fitted.predict_proba(DATA.test.X), 0.3).f1
+        fitted = classifier(thresholds="fixed:0.3").fit(X, Y)
+        expected = summary(DATA.test.Y, fitted.predict_proba(DATA.test.X), 0.3).f1
         assert fitted.score(DATA.test.X, DATA.test.Y) == expected > 0
         assert fitted.score(DATA.test.X, TREE.decode(DATA.test.Y)) == expected
 
     def test_it_learns(self) -> None:
-        fitted = classifier(epochs=10, hidden=32, learning_rate=1e-2).fit(X, Y)
-        assert rarenode.summary(DATA.test.Y, fitted.predict_proba(DATA.test.X)).ap > 0.8
+        fitted = classifier(epochs=10, hidden_size=32, learning_rate=1e-2).fit(X, Y)
+        assert summary(DATA.test.Y, fitted.predict_proba(DATA.test.X)).ap > 0.8
 
 
 class TestDecisions:
-    def test_best_is_what_one_gets_unasked(self) -> None:
-        assert RareNodeClassifier().get_params() == RareNodeClassifier(preset="best").get_params()
-        assert {name for name, value in RareNodeClassifier().get_params().items() if value is not None} == {
-            *("preset", "prepare", "verbose"),
+    def test_parameters_show_what_will_happen(self) -> None:
+        shown = RareNodeClassifier().get_params()
+        settings = Settings().to_dict()
+        assert {name: shown[name] for name in settings if name != "seed"} == {
+            name: value for name, value in settings.items() if name != "seed"
         }
+        assert RareNodeClassifier.from_preset("best").get_params() == shown
 
-    @pytest.mark.parametrize("changes", [{}, {"holdout": 0.2, "folds": None}, {"decision": "tuned", "members": 2}])
+    @pytest.mark.parametrize("changes", [{}, {"holdout": 0.2, "cv": None}, {"thresholds": "tuned", "n_members": 2}])
     def test_the_training_is_the_one_of_the_training_layer(self, changes: dict[str, Any]) -> None:
-        rows, preparation = training_rows()
-        given = {"trees": 5, "folds": 2} | {name: value for name, value in SMALL.items() if name != "random_state"}
-        settings = preset("best", **(given | changes), seed=0)
-        model = fit(rows, settings).with_source("", preparation)
+        given = {"n_trees": 5, "cv": 2} | {name: value for name, value in SMALL.items() if name != "random_state"}
+        settings = Settings(**(given | changes), seed=0)
+        model = fit_model(training_rows(), settings).model
         fitted = best(**changes).fit(X, Y)
         assert fitted.model_.settings == settings
         assert fitted.model_.thresholds == model.thresholds
-        np.testing.assert_allclose(fitted.predict_proba(X), model.predict_proba(X), rtol=0, atol=1e-37)
+        assert np.array_equal(fitted.predict_proba(X), model.predict_proba(X))
         assert np.array_equal(fitted.predict(X), model.predict(X))
-
-    def test_nothing_is_ruled_out(self) -> None:
-        """Although a few trees have often met no row that carries a node, and then give it a probability of 0."""
-        fitted = best(trees=2).fit(X, Y)
-        probs, of_model = fitted.predict_proba(DATA.test.X), fitted.model_.predict_proba(DATA.test.X)
-        assert (of_model == 0).any()
-        assert probs.dtype == np.float32
-        assert (probs > 0).all()
-        assert np.array_equal(probs[of_model > 0], of_model[of_model > 0])
-        assert (probs[:, TREE.edge_parents] >= probs[:, TREE.edge_children]).all()
 
     @pytest.mark.parametrize("name", ["expected_f2", "prior", "tuned", "global", "precision_floor:0.2", "fixed:0.3"])
     def test_decisions_have_names(self, name: str) -> None:
-        fitted = best(decision=name, epochs=1, trees=2, rule="drop_orphans").fit(X, Y)
+        fitted = best(thresholds=name, epochs=1, n_trees=2, rule="drop_orphans").fit(X, Y)
         assert fitted.model_.thresholds is not None
         assert (fitted.model_.thresholds.strategy, fitted.model_.thresholds.rule) == (name, "drop_orphans")
         assert TREE.is_closed(fitted.predict(X))
 
     def test_probabilities_do_not_depend_on_the_decision(self) -> None:
-        ours, theirs = (best(decision=name).fit(X, Y) for name in ("expected_f1", "fixed"))
+        ours, theirs = (best(thresholds=name).fit(X, Y) for name in ("expected_f1", "fixed"))
         assert np.array_equal(ours.predict_proba(X), theirs.predict_proba(X))
         assert (ours.predict(DATA.test.X) != theirs.predict(DATA.test.X)).any()
 
@@ -237,19 +268,20 @@ class TestDecisions:
         assert np.array_equal(together, fitted.model_.predict_together(DATA.test.X, "expected_f2"))
         assert together.dtype == np.int64
         assert TREE.is_closed(together)
-        with pytest.raises(ArgumentError, match="tuned is found on training rows or labels"):
+        with pytest.raises(ArgumentError, match="tuned needs the labels of held-out rows"):
             fitted.predict_together(X, "tuned")
 
     def test_one_training_on_all_rows(self) -> None:
-        plain = best(folds=0, early_stopping=0, decision="fixed", weighting="as_published").fit(X, Y)
-        assert np.array_equal(plain.predict_proba(X), classifier(trees=5).fit(X, Y).predict_proba(X))
+        plain = best(cv=0, patience=0, thresholds="fixed", weighting="as_published").fit(X, Y)
+        same = classifier(model="mlp+forest", n_trees=5).fit(X, Y)
+        assert np.array_equal(plain.predict_proba(X), same.predict_proba(X))
 
     def test_too_few_rows(self) -> None:
-        with pytest.raises(ArgumentError, match="folds=3 needs at least as many rows, got n_samples=2; with folds=0"):
-            best(folds=None).fit(X[:2], Y[:2])
+        with pytest.raises(ArgumentError, match="cv=3 needs at least as many rows, got n_samples=2; with cv=None"):
+            best(cv=3).fit(X[:2], Y[:2])
         with pytest.raises(DataError, match="at least 2 rows"):
-            best(folds=None, holdout=0.5).fit(X[:1], Y[:1])
-        few = best(folds=2).fit(X[:2], Y[:2])
+            best(cv=None, holdout=0.5).fit(X[:1], Y[:1])
+        few = best(cv=2).fit(X[:2], Y[:2])
         assert few.predict(X).shape == Y.shape
 
     def test_it_finds_more_nodes_than_the_paper(self) -> None:
@@ -259,14 +291,14 @@ class TestDecisions:
         assert ours.score(DATA.test.X, DATA.test.Y) > theirs.score(DATA.test.X, DATA.test.Y)
 
     def test_progress_tells_of_every_training(self, capsys: pytest.CaptureFixture[str]) -> None:
-        best(verbose=True, epochs=1, trees=2).fit(X, Y)
+        best(verbose=True, epochs=1, n_trees=2).fit(X, Y)
         shown = capsys.readouterr().err
         assert [title in shown for title in ("fold 1 of 2", "fold 2 of 2", "all rows")] == [True] * 3
 
 
 class TestDiagnosis:
     def test_it_is_that_of_the_model_and_of_what_is_predicted(self) -> None:
-        fitted = best(epochs=2, members=2).fit(X, Y)
+        fitted = best(epochs=2, n_members=2).fit(X, Y)
         found = fitted.diagnose(DATA.test.X, DATA.test.Y)
         assert found.to_frame().equals(fitted.model_.diagnose(DATA.test.X, DATA.test.Y).to_frame())
         hits = (fitted.predict(DATA.test.X) == 1) & DATA.test.Y
@@ -298,12 +330,12 @@ class TestDiagnosis:
         with pytest.raises(NotFittedError):
             classifier().diagnose(X, Y)
         labels = np.arange(len(X)) % 3
-        with pytest.raises(ArgumentError, match="one class"):
+        with pytest.raises(ArgumentError, match="multi-class"):
             classifier(hierarchy=None, epochs=1).fit(X, labels).diagnose(X, labels)
 
 
 class TestOneClass:
-    LABELS = np.array([2, 10, 33])[np.argmax(X[:, :3], axis=1)]
+    LABELS = np.array([2, 10, 33])[np.argmax(rarenode.Preparation.fit(X).apply(X)[:, :3], axis=1)]
 
     def test_it_is_an_ordinary_classifier(self) -> None:
         fitted = classifier(hierarchy=None, epochs=40, dropout=0.0).fit(X, self.LABELS)
@@ -315,7 +347,7 @@ class TestOneClass:
 
     def test_the_likeliest_class_needs_no_threshold(self) -> None:
         fitted = best(hierarchy=None, epochs=10).fit(X, self.LABELS)
-        with pytest.raises(ArgumentError, match="one class"):
+        with pytest.raises(ArgumentError, match="multi-class"):
             fitted.predict_together(X)
         assert np.array_equal(fitted.predict(X), fitted.classes_[fitted.predict_proba(X).argmax(axis=1)])
         assert fitted.score(X, self.LABELS) > 0.8
@@ -330,11 +362,11 @@ class TestOneClass:
 class TestFolder:
     def test_it_comes_back_as_it_was(self, tmp_path: Path) -> None:
         frame = polars.DataFrame(X, schema=list(DATA.feature_names), orient="row")
-        fitted = classifier(members=2, decision="fixed:0.3", focus="gmu", prepare=True).fit(frame, Y)
+        fitted = classifier(n_members=2, thresholds="fixed:0.3", focus="gmu", prepare=True).fit(frame, Y)
         fitted.save(tmp_path / "model")
         loaded = RareNodeClassifier.load(tmp_path / "model")
-        given = {name: value for name, value in fitted.get_params().items() if value is not None}
-        assert given.items() <= loaded.get_params().items()
+        assert loaded.get_params() == fitted.get_params()
+        assert repr(loaded) == repr(fitted)
         assert loaded.classes_.tolist() == fitted.classes_.tolist()
         assert (loaded.n_features_in_, loaded.engine_) == (6, "torch")
         for method in ("predict_proba", "predict", "uncertainty"):
@@ -342,8 +374,16 @@ class TestFolder:
 
     @pytest.mark.parametrize(
         "make",
-        [classifier(), best(), best(folds=None, holdout=0.3, decision="prior", rule="drop_orphans", early_stopping=0)],
-        ids=["paper", "best", "holdout"],
+        [
+            classifier(),
+            best(),
+            best(cv=None, holdout=0.3, thresholds="prior", rule="drop_orphans", patience=0),
+            classifier(
+                side="both", classes="binary", schedule="linear", schedule_by="epoch", schedule_towards="w0", mix=0.5,
+                reduction="sum", unscored=[TREE.nodes[0]], resampling="lpros",
+            ),
+        ],
+        ids=["paper", "best", "holdout", "all settings"],
     )
     def test_decisions_come_back_and_can_be_learnt_again(self, tmp_path: Path, make: RareNodeClassifier) -> None:
         fitted = clone(make).fit(X, Y)

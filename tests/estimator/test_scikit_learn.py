@@ -19,18 +19,18 @@ from rarenode.estimator import RareNodeClassifier
 
 DATA = rarenode.make_hierarchical(rows=200, nodes=12, depth=3, features=8, noise=0.5)
 SMALL: dict[str, Any] = {
-    "preset": "paper", "hidden": 16, "epochs": 3, "dropout": 0.0, "learning_rate": 1e-3, "batch_size": 32,
+    "hidden_size": 16, "epochs": 3, "dropout": 0.0, "learning_rate": 1e-3, "batch_size": 32,
     "random_state": 0, "engine": "torch",
 }  # fmt: skip
 CONTRACT: dict[str, Any] = {
-    "hidden": 32, "dropout": 0.0, "learning_rate": 1e-2, "engine": "torch", "random_state": 0,
+    "hidden_size": 32, "dropout": 0.0, "learning_rate": 1e-2, "engine": "torch", "random_state": 0,
 }  # fmt: skip
 
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
     [
-        RareNodeClassifier(preset="paper", epochs=30, batch_size=32, **CONTRACT),
-        RareNodeClassifier(preset="best", epochs=10, trees=3, folds=2, **CONTRACT),
+        RareNodeClassifier.from_preset("paper", epochs=30, batch_size=32, **CONTRACT),
+        RareNodeClassifier(epochs=10, n_trees=3, cv=2, **CONTRACT),
     ]
 )
 def test_contract(estimator: RareNodeClassifier, check: Callable[[RareNodeClassifier], None]) -> None:
@@ -38,7 +38,8 @@ def test_contract(estimator: RareNodeClassifier, check: Callable[[RareNodeClassi
 
 
 def test_clone_has_the_parameters_and_not_the_model() -> None:
-    classifier = RareNodeClassifier(DATA.hierarchy, members=2, **SMALL).fit(DATA.train.X, DATA.train.Y)
+    classifier = RareNodeClassifier.from_preset("paper", DATA.hierarchy, n_members=2, **SMALL)
+    classifier.fit(DATA.train.X, DATA.train.Y)
     copy = clone(classifier)
     assert copy.get_params() == classifier.get_params()
     assert copy.hierarchy is DATA.hierarchy
@@ -46,7 +47,8 @@ def test_clone_has_the_parameters_and_not_the_model() -> None:
 
 
 def test_pipeline() -> None:
-    pipeline = make_pipeline(StandardScaler(), RareNodeClassifier(DATA.hierarchy, prepare=False, **SMALL))
+    classifier = RareNodeClassifier.from_preset("paper", DATA.hierarchy, prepare=False, **SMALL)
+    pipeline = make_pipeline(StandardScaler(), classifier)
     pipeline.fit(DATA.train.X, DATA.train.Y)
     assert pipeline.predict_proba(DATA.test.X).shape == DATA.test.Y.shape
     assert 0 < pipeline.score(DATA.test.X, DATA.test.Y) < 1
@@ -54,12 +56,12 @@ def test_pipeline() -> None:
 
 def test_grid_search() -> None:
     search = GridSearchCV(
-        RareNodeClassifier(DATA.hierarchy, **SMALL),
-        {"w0": np.array([0.25, 1.0]), "weighting": ["none", "as_published"], "members": [1, 2]},
+        RareNodeClassifier.from_preset("paper", DATA.hierarchy, **SMALL),
+        {"w0": np.array([0.25, 1.0]), "weighting": ["none", "as_published"], "n_members": [1, 2]},
         cv=2,
     )
     search.fit(DATA.train.X, DATA.train.Y)
-    assert set(search.best_params_) == {"w0", "weighting", "members"}
+    assert set(search.best_params_) == {"w0", "weighting", "n_members"}
     assert search.best_estimator_.hierarchy_ == DATA.hierarchy
     best = search.best_index_
     assert search.best_score_ == pytest.approx(
@@ -70,25 +72,14 @@ def test_grid_search() -> None:
 
 def test_grid_search_over_decisions() -> None:
     search = GridSearchCV(
-        RareNodeClassifier(DATA.hierarchy, **(SMALL | {"holdout": 0.3, "learning_rate": 1e-2})),
-        {"decision": ["fixed", "fixed:0.2", "expected_f1", "prior"], "trees": np.array([0, 3])},
+        RareNodeClassifier(DATA.hierarchy, **(SMALL | {"holdout": 0.3, "learning_rate": 1e-2, "n_trees": 3})),
+        {"thresholds": ["fixed", "fixed:0.2", "expected_f1", "prior"], "model": ["mlp", "mlp+forest"]},
         cv=2,
         error_score="raise",
     )
     search.fit(DATA.train.X, DATA.train.Y)
     best = search.best_estimator_
-    assert best.model_.thresholds.strategy == best.model_.settings.decision == search.best_params_["decision"]
+    assert best.model_.thresholds.strategy == best.model_.settings.thresholds == search.best_params_["thresholds"]
     scores = search.cv_results_["mean_test_score"]
     assert len(set(scores.tolist())) > 4  # or decisions decided nothing
     assert search.best_score_ == scores.max()
-
-
-def test_grid_search_over_presets() -> None:
-    search = GridSearchCV(
-        RareNodeClassifier(DATA.hierarchy, hidden=16, epochs=2, engine="torch", random_state=0),
-        [{"preset": ["paper"]}, {"preset": ["best"], "trees": [2], "folds": [2], "early_stopping": [0, 1]}],
-        cv=2,
-        error_score="raise",
-    )
-    search.fit(DATA.train.X, DATA.train.Y)
-    assert len(search.cv_results_["params"]) == 3

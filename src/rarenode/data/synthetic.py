@@ -68,7 +68,14 @@ def make_hierarchical(
     X = _draw_features(rng, hierarchy, Y, features, noise)
 
     train, valid, test = np.split(np.arange(rows), [rows // 2, rows // 2 + rows // 4])
-    whole = Dataset(X, Y, hierarchy, np.ones(len(hierarchy), dtype=np.bool_), name="synthetic")
+    whole = Dataset(
+        X=X,
+        Y=Y,
+        hierarchy=hierarchy,
+        scored=np.ones(len(hierarchy), dtype=np.bool_),
+        feature_names=tuple(f"x{column}" for column in range(features)),
+        name="synthetic",
+    )
     return DatasetSplits("synthetic", whole.take(train), whole.take(valid), whole.take(test))
 
 
