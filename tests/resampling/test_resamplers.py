@@ -207,7 +207,7 @@ def test_what_is_no_label_matrix_is_refused(make: Make, Y: Any) -> None:
 def test_labels_that_are_not_of_the_hierarchy(name: str) -> None:
     Y = np.zeros((3, 5), dtype=np.bool_)
     Y[1, [0, TREE.index["c"]]] = True
-    with pytest.raises(NotClosedError, match="row 1 carries 'c' but not its parent 'a'"):
+    with pytest.raises(NotClosedError, match="row 1 has the label 'c' but not its parent 'a'"):
         RESAMPLING[name](TREE, 0).resample(Y)
     with pytest.raises(LabelError, match=r"\(rows, 5\)"):
         RESAMPLING[name](TREE, 0).resample(Y[:, :4])

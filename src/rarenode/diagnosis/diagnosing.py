@@ -17,9 +17,8 @@ from rarenode.diagnosis.reasons import reasons_that_apply, states_of
 from rarenode.diagnosis.voices import find_voices
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
-from rarenode.hierarchy.labels import as_label_matrix
+from rarenode.hierarchy.labels import as_array, as_label_matrix
 from rarenode.metrics import node_scores
-from rarenode.metrics.node_scores import as_array
 from rarenode.thresholds.thresholds import Thresholds, as_probabilities
 
 Bools = NDArray[np.bool_]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode.errors import LabelError
+from rarenode.hierarchy.labels import as_indicator
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,21 +62,3 @@ def node_scores(Y: Any, predicted: Any) -> NodeScores:
 def divide(over: NDArray[np.int64], under: NDArray[np.int64]) -> NDArray[np.float64]:
     """``over / under``, and 0 where that is undefined."""
     return np.divide(over, under, out=np.zeros(len(over)), where=under > 0)
-
-
-def as_array(values: Any) -> NDArray[Any]:
-    """Numpy's view of the values; a tensor may still hang on its graph or its device."""
-    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
-
-
-def as_indicator(values: Any, what: str) -> NDArray[np.bool_]:
-    """A (rows, nodes) array of 0 and 1 as booleans."""
-    array = as_array(values)
-    if array.ndim != 2:
-        raise LabelError(f"{what} must have the shape (rows, nodes); got {array.shape}")
-    if array.dtype == np.bool_:
-        return array
-    if array.dtype.kind not in "iuf" or not np.isin(array, (0, 1)).all():
-        raise LabelError(f"{what} must be 0 or 1")
-    indicator: NDArray[np.bool_] = array == 1
-    return indicator

@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy.labels import as_array, as_indicator
 from rarenode.metrics.average_precision import average_precision, binary_average_precision
-from rarenode.metrics.node_scores import as_array, as_indicator, node_scores
+from rarenode.metrics.node_scores import node_scores
 
 RARITY_BANDS: Mapping[str, tuple[int, float]] = MappingProxyType(
     {"0": (0, 0), "1-4": (1, 4), "5-19": (5, 19), "20-99": (20, 99), "100+": (100, np.inf)}

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode.errors import ArgumentError
-from rarenode.metrics.node_scores import as_indicator
+from rarenode.hierarchy.labels import as_indicator
 from rarenode.resampling.resampler import Resampled, Resampler, check_seed, check_share, share_of
 
 Rounding = Literal["up", "textbook"]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode.errors import LabelError
-from rarenode.metrics.node_scores import as_indicator
+from rarenode.hierarchy.labels import as_indicator
 from rarenode.thresholds.thresholds import as_probabilities
 
 CELLS_AT_ONCE = 2**20

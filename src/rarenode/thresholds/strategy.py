@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode.errors import ArgumentError, LabelError
-from rarenode.metrics.node_scores import as_array, as_indicator
+from rarenode.hierarchy.labels import as_array, as_indicator
 from rarenode.thresholds.coherence import Rule
 from rarenode.thresholds.thresholds import Thresholds, as_probabilities
 

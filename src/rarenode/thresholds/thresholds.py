@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
-from rarenode.metrics.node_scores import as_array
+from rarenode.hierarchy.labels import as_array
 from rarenode.thresholds.coherence import Rule, check_rule, make_coherent
 
 MOST_NODES = 10_000_000
