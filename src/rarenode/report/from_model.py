@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from rarenode.diagnosis import NodeDiagnosis, diagnose
 from rarenode.metrics import summary
-from rarenode.metrics.average_precision import average_precision
+from rarenode.metrics.average_precision import average_precision, precision_at_recalls
 from rarenode.metrics.bootstrap import deviations_over_rows
-from rarenode.metrics.precision_recall import precision_at_recalls
 from rarenode.report.groups import rarity_bands
 from rarenode.report.run_report import BandCurve, RunReport
 from rarenode.report.unsure_rows import find_unsure_rows

@@ -21,7 +21,7 @@ from rarenode.errors import ArgumentError, DataError, FileFormatError, UnknownDa
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import Summary
 from rarenode.metrics.bootstrap import Deviations
-from rarenode.metrics.node_scores import NodeScores, divide
+from rarenode.metrics.per_node import NodeScores, divide
 from rarenode.paper.grid import Cell, decisive_of
 from rarenode.paper.record import NODES, DatasetNodes, Record, load_record, read_nodes
 from rarenode.report.run_report import RunReport

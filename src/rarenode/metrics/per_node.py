@@ -1,7 +1,7 @@
-"""Precision, recall and F1 of each node by itself.
+"""Precision, recall and F1 of each node.
 
-A score that is undefined (a node never predicted has no precision, one without a positive row no recall) counts as 0,
-so that a mean over nodes says how many of them are found at all.
+An undefined score (the precision of a node that is never predicted, the recall of one without positives) is 0, so that
+a mean over nodes reflects how many of them are found at all.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ def node_scores(Y: Any, predicted: Any) -> NodeScores:
     (array([0.5, 0. ]), array([1., 0.]))
     """
     truth = as_indicator(Y, "labels")
-    claims = as_indicator(predicted, "predictions")
-    if truth.shape != claims.shape:
-        raise LabelError(f"labels {truth.shape} and predictions {claims.shape} must have the same shape")
-    hits = np.count_nonzero(truth & claims, axis=0)
-    claimed = np.count_nonzero(claims, axis=0)
+    predictions = as_indicator(predicted, "predictions")
+    if truth.shape != predictions.shape:
+        raise LabelError(f"labels {truth.shape} and predictions {predictions.shape} must have the same shape")
+    hits = np.count_nonzero(truth & predictions, axis=0)
+    n_predicted = np.count_nonzero(predictions, axis=0)
     support = np.count_nonzero(truth, axis=0)
     return NodeScores(
-        precision=divide(hits, claimed),
+        precision=divide(hits, n_predicted),
         recall=divide(hits, support),
-        f1=divide(2 * hits, claimed + support),
+        f1=divide(2 * hits, n_predicted + support),
         true_positives=hits,
-        predicted=claimed,
+        predicted=n_predicted,
         support=support,
     )
 
 
-def divide(over: NDArray[np.int64], under: NDArray[np.int64]) -> NDArray[np.float64]:
-    """``over / under``, and 0 where that is undefined."""
-    return np.divide(over, under, out=np.zeros(len(over)), where=under > 0)
+def divide(numerator: NDArray[np.int64], denominator: NDArray[np.int64]) -> NDArray[np.float64]:
+    """``numerator / denominator``, and 0 where that is undefined."""
+    return np.divide(numerator, denominator, out=np.zeros(len(numerator)), where=denominator > 0)
