@@ -54,7 +54,7 @@ def compare(case: Case, cells: int, matches: int) -> None:
         if given_array is not None:
             given_array.flags.writeable = False
     with (
-        patch("rarenode.thresholds.cells.CELLS_AT_ONCE", cells),
+        patch("rarenode.thresholds.probabilities.CELLS_PER_BLOCK", cells),
         patch("rarenode.diagnosis.lists.MATCHES_AT_ONCE", matches),
     ):
         result = diagnosis_of(case)

@@ -25,7 +25,7 @@ def test_counts_and_chance_are_those_of_loops_and_fractions(data: st.DataObject,
     highest = data.draw(hnp.arrays(np.float32, shape, elements=EIGHTHS))
     labels, missed = data.draw(hnp.arrays(np.bool_, shape)), data.draw(hnp.arrays(np.bool_, shape[1]))
     thresholds = data.draw(hnp.arrays(np.float64, shape[1], elements=st.sampled_from((0.0, 0.25, 0.5, 1.0, np.inf))))
-    with patch("rarenode.thresholds.cells.CELLS_AT_ONCE", cells):
+    with patch("rarenode.thresholds.probabilities.CELLS_PER_BLOCK", cells):
         found = find_voices(highest, thresholds, carried_cells(labels, missed))
     for node in range(shape[1]):
         heard = {row for row in range(shape[0]) if float(highest[row, node]) >= thresholds[node]}

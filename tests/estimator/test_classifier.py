@@ -142,7 +142,7 @@ class TestFit:
             ({"hierarchy": [("a", "b")]}, "hierarchy must be a Hierarchy"),
             ({"preset": "worst"}, "unknown preset 'worst'; choose one of best, paper"),
             ({"preset": None}, "unknown preset None"),
-            ({"decision": "guess"}, "unknown decision 'guess'"),
+            ({"decision": "guess"}, "unknown threshold strategy 'guess'"),
             ({"decision": "prior"}, "set holdout or folds"),
             ({"rule": "add"}, "rule"),
             ({"holdout": 0.2, "folds": 2}, "holdout and folds"),

@@ -184,5 +184,5 @@ class TestInWords:
 
     def test_thresholds_that_nothing_is_known_of(self) -> None:
         by_hand = Thresholds(np.array([0.5]))
-        assert by_hand.in_words() == "thresholds of its own"
-        assert by_hand.in_words(fitted_here=True) == "thresholds of its own, fitted to these rows with their labels"
+        assert by_hand.in_words() == "custom thresholds"
+        assert by_hand.in_words(fitted_here=True) == "custom thresholds, fitted to these rows with their labels"

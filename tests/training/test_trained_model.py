@@ -491,7 +491,7 @@ DECISIONS_DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "strategy of two lines": (set_thresholds(strategy="a\nb"), RECORD + ".*printable"),
     "more thresholds": (set_thresholds(code="import os"), RECORD + ".*code"),
     "no thresholds": (edit(lambda r: r["thresholds"].clear()), RECORD + "thresholds"),
-    "decision": (edit(lambda r: r["settings"].update(decision="guess")), RECORD + ".*unknown decision 'guess'"),
+    "decision": (edit(lambda r: r["settings"].update(decision="guess")), RECORD + ".*unknown .*strategy 'guess'"),
     "no forest": (edit(lambda r: r.update(forest=None)), ARRAYS + ".*'forest.* should not be there"),
     "fewer trees": (resize(trees=3), ARRAYS + "the array 'forest.roots'"),
     "more trees": (resize(trees=5), ARRAYS + "the array 'forest.roots'"),

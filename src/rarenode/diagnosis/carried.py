@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode.diagnosis.lists import Ints
-from rarenode.thresholds.cells import row_blocks
+from rarenode.thresholds.probabilities import row_blocks
 
 
 @dataclass(frozen=True, eq=False)

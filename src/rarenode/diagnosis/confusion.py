@@ -18,7 +18,7 @@ from rarenode.diagnosis.carried import Carried
 from rarenode.diagnosis.lists import Ints, Lists, parents_or_unseen_root, slices_by_cost
 from rarenode.diagnosis.most_common import most_common
 from rarenode.hierarchy import Hierarchy
-from rarenode.thresholds.cells import row_blocks
+from rarenode.thresholds.probabilities import row_blocks
 
 Bools = NDArray[np.bool_]
 

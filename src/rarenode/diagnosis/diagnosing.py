@@ -19,7 +19,8 @@ from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
 from rarenode.hierarchy.labels import as_array, as_label_matrix
 from rarenode.metrics import node_scores
-from rarenode.thresholds.thresholds import Thresholds, as_probabilities
+from rarenode.thresholds.probabilities import as_probabilities
+from rarenode.thresholds.thresholds import Thresholds
 
 Bools = NDArray[np.bool_]
 MOST_ROWS = 2**53

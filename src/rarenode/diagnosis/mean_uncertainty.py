@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.thresholds.cells import row_blocks
+from rarenode.thresholds.probabilities import row_blocks
 
 Bools = NDArray[np.bool_]
 

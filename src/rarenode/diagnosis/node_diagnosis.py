@@ -15,7 +15,7 @@ from rarenode.diagnosis.reasons import Reason
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import NodeScores
-from rarenode.thresholds.coherence import Rule
+from rarenode.thresholds.names import Rule
 
 if TYPE_CHECKING:
     import polars

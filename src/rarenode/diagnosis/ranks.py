@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from rarenode.diagnosis.carried import Carried
 from rarenode.diagnosis.lists import Ints
-from rarenode.thresholds.cells import lines_at_once
+from rarenode.thresholds.probabilities import lines_per_block
 
 Floats = NDArray[np.float64]
 
@@ -62,7 +62,7 @@ def rank_rows(probs: NDArray[np.floating[Any]], cells: Carried) -> Ranks:
         cut_hits=np.zeros(nodes, dtype=np.int64),
     )
     looks: list[tuple[int, Ints, Ints]] = []
-    step = lines_at_once(rows)
+    step = lines_per_block(rows)
     for begin in range(0, len(some), step):
         block = slice(begin, begin + step)
         ordered = np.sort(probs[:, some[block]].T, axis=1)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rarenode.diagnosis.carried import Carried
 from rarenode.diagnosis.lists import Ints
 from rarenode.diagnosis.ranks import chance_of_hits
-from rarenode.thresholds.cells import row_blocks
+from rarenode.thresholds.probabilities import row_blocks
 
 
 @dataclass(frozen=True, eq=False)
