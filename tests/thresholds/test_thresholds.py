@@ -145,7 +145,7 @@ def test_more_values_than_any_hierarchy_has_nodes_are_refused(monkeypatch: pytes
 @pytest.mark.parametrize(
     ("probs", "message"),
     [
-        ([[0.1, 0.2]], "thresholds for 3 nodes, probabilities for 2"),
+        ([[0.1, 0.2]], "thresholds for 3 nodes and probabilities for 2"),
         ([0.1, 0.2, 0.3], "rows, nodes"),
         ([["a", "b", "c"]], "must be numbers"),
         ([[0.1, 0.2, 0.3], [0.1, np.nan, 0.3]], "row 1, column 1.*nan"),

@@ -16,7 +16,7 @@ from statistics import fmean, stdev
 import numpy as np
 
 from rarenode.data.sources import load_dataset
-from rarenode.diagnosis.from_counts import diagnose_counts
+from rarenode.diagnosis import diagnose_counts
 from rarenode.errors import ArgumentError, DataError, FileFormatError, UnknownDatasetError
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import Summary

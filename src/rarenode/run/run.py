@@ -355,7 +355,7 @@ class Run:
                 thresholds=model.decides_with,
                 training_rows=held_out.training_support,
                 row_numbers=held_out.rows,
-                highest_voice=None if output is None else output.highest,
+                highest_member_probs=None if output is None else output.highest,
                 uncertainty=None if output is None else output.uncertainty,
                 decided_here=True,
             )

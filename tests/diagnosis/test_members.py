@@ -1,4 +1,4 @@
-"""Single voices that reach a threshold: counts by loops, the chance in exact fractions, and what luck is called."""
+"""Single members that reach a threshold: counts by loops, the chance in exact fractions, and false alarms."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from rarenode import Hierarchy
 from rarenode.diagnosis import NodeDiagnosis, diagnose
-from rarenode.diagnosis.carried import carried_cells
-from rarenode.diagnosis.voices import find_voices
+from rarenode.diagnosis.evidence import Positives, member_predictions
 from rarenode.thresholds import Thresholds
 from tests.diagnosis import oracles
 from tests.thresholds.oracles import EIGHTHS
@@ -26,39 +25,39 @@ def test_counts_and_chance_are_those_of_loops_and_fractions(data: st.DataObject,
     labels, missed = data.draw(hnp.arrays(np.bool_, shape)), data.draw(hnp.arrays(np.bool_, shape[1]))
     thresholds = data.draw(hnp.arrays(np.float64, shape[1], elements=st.sampled_from((0.0, 0.25, 0.5, 1.0, np.inf))))
     with patch("rarenode.thresholds.probabilities.CELLS_PER_BLOCK", cells):
-        found = find_voices(highest, thresholds, carried_cells(labels, missed))
+        found = member_predictions(highest, thresholds, Positives.of(labels, missed))
     for node in range(shape[1]):
-        heard = {row for row in range(shape[0]) if float(highest[row, node]) >= thresholds[node]}
-        carrying = {row for row in range(shape[0]) if labels[row, node] and missed[node]}
-        hits = len(heard & carrying)
-        assert found.carried_rows[node] == hits
-        assert found.all_rows[node] == (len(heard) if hits else 0)
-        chance = oracles.chance(shape[0], len(carrying), len(heard), hits) if hits else 1
+        reached = {row for row in range(shape[0]) if float(highest[row, node]) >= thresholds[node]}
+        positives = {row for row in range(shape[0]) if labels[row, node] and missed[node]}
+        hits = len(reached & positives)
+        assert found.positives[node] == hits
+        assert found.rows[node] == (len(reached) if hits else 0)
+        chance = oracles.chance(shape[0], len(positives), len(reached), hits) if hits else 1
         assert found.chance[node] == pytest.approx(float(chance), rel=1e-9)
 
 
-def test_a_model_with_one_voice_has_nothing_to_tell() -> None:
+def test_a_model_with_one_member_has_no_evidence() -> None:
     labels = np.ones((4, 3), dtype=np.bool_)
-    found = find_voices(None, np.zeros(3), carried_cells(labels, np.ones(3, dtype=np.bool_)))
-    assert not found.carried_rows.any()
-    assert not found.all_rows.any()
+    found = member_predictions(None, np.zeros(3), Positives.of(labels, np.ones(3, dtype=np.bool_)))
+    assert not found.positives.any()
+    assert not found.rows.any()
     assert found.chance.tolist() == [1.0] * 3
 
 
-def listen(knows: float) -> NodeDiagnosis:
-    """Missed nodes, with a voice that speaks up in one row of fifty, and as often as told where a node is carried."""
+def diagnose_members(recall: float) -> NodeDiagnosis:
+    """Missed nodes, with a member that reaches thresholds in one of fifty negatives and with this recall."""
     rng = np.random.default_rng(0)
     nodes, rows = 2000, 300
     flat = Hierarchy.from_edges([], nodes=[f"n{number:04d}" for number in range(nodes)])
     Y = rng.random((rows, nodes)) < rng.choice([0.004, 0.02, 0.1], nodes)
-    voices = np.where(rng.random((rows, nodes)) < np.where(Y, knows, 0.02), 0.9, 0.0)
-    thresholds = Thresholds(np.full(nodes, 0.5))
-    return diagnose(Y, np.zeros((rows, nodes)), flat, thresholds, np.ones(nodes, dtype=int), highest_voice=voices)
+    highest = np.where(rng.random((rows, nodes)) < np.where(Y, recall, 0.02), 0.9, 0.0)
+    thresholds, training = Thresholds(np.full(nodes, 0.5)), np.ones(nodes, dtype=int)
+    return diagnose(Y, np.zeros((rows, nodes)), flat, thresholds, training, highest_member_probs=highest)
 
 
-def test_voices_that_know_nothing_are_seldom_said_to_disagree_and_those_that_know_often() -> None:
-    lucky, knowing = listen(0.02), listen(0.5)
+def test_members_that_know_nothing_are_seldom_reported_to_disagree_and_those_that_know_often() -> None:
+    lucky, knowing = diagnose_members(0.02), diagnose_members(0.5)
     missed = int((lucky.state == "missed").sum())
-    assert (lucky.voice_rows > 0).sum() > 0.1 * missed  # that alone is no disagreement
+    assert (lucky.member_rows > 0).sum() > 0.1 * missed  # that alone is no disagreement
     assert 0 < sum("members_disagree" in some for some in lucky.reasons) <= 0.01 * missed
     assert sum("members_disagree" in some for some in knowing.reasons) > 0.5 * missed
