@@ -10,11 +10,11 @@ from types import ModuleType
 
 import pytest
 
-NUMPY_ONLY = ["hierarchy", "metrics", "thresholds", "resampling", "diagnosis"]
+TORCH_FREE = ["config", "hierarchy", "metrics", "thresholds", "resampling", "diagnosis"]
 
 
-@pytest.mark.parametrize("package", NUMPY_ONLY)
-def test_packages_of_arrays_do_not_import_torch(package: str) -> None:
+@pytest.mark.parametrize("package", TORCH_FREE)
+def test_these_packages_do_not_import_torch(package: str) -> None:
     code = (
         "import pkgutil, sys, importlib\n"
         f"package = importlib.import_module('rarenode.{package}')\n"
@@ -26,19 +26,7 @@ def test_packages_of_arrays_do_not_import_torch(package: str) -> None:
     assert done.stdout.strip() == "False"
 
 
-def test_names_of_strategies_are_checked_without_numpy() -> None:
-    """Settings check them, and must not wait for anything. The package itself needs numpy, so its file is run alone."""
-    names = import_module("rarenode.thresholds.names").__file__
-    code = (
-        "import runpy, sys\n"
-        f"names = runpy.run_path({names!r})\n"
-        "print(names['parse_strategy']('expected_f2'), sorted({'numpy', 'torch'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.strip() == "('expected_f', 2.0) []"
-
-
-@pytest.mark.parametrize("package", NUMPY_ONLY)
+@pytest.mark.parametrize("package", TORCH_FREE)
 def test_a_module_is_not_hidden_by_a_function_of_its_name(package: str) -> None:
     found = import_module(f"rarenode.{package}")
     for module in pkgutil.iter_modules(found.__path__):

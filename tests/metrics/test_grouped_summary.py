@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from rarenode import Hierarchy, Summary, summary, summary_by_depth, summary_by_rarity
-from rarenode.metrics import GroupedSummary, summarize_groups
+from rarenode import Hierarchy
+from rarenode.metrics import GroupedSummary, Summary, summarize_groups, summary, summary_by_depth, summary_by_rarity
 from rarenode.metrics.summaries import RECALL_BINS
 from tests import oracles
 from tests.strategies import closed_labels, hierarchies

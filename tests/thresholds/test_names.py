@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rarenode.config.choices import STRATEGIES, parse_strategy, strategy_text
 from rarenode.errors import ArgumentError
 from rarenode.thresholds import (
     ExpectedF,
@@ -19,7 +20,6 @@ from rarenode.thresholds import (
     TunedPerNode,
     make_strategy,
 )
-from rarenode.thresholds.names import EXAMPLES, STRATEGIES, check_number, format_strategy, parse_strategy
 
 NAMES: dict[str, Strategy] = {
     "fixed": Fixed(0.5),
@@ -58,9 +58,9 @@ def test_no_digit_of_a_number_is_lost(number: float) -> None:
 
 @pytest.mark.parametrize("text", [*NAMES, "global:f1", "fixed:0.50", "prior:1", "tuned:10.0", "expected_f1e3"])
 def test_parsing_agrees_with_the_strategy(text: str) -> None:
-    name, number = parse_strategy(text)
-    assert format_strategy(name, number) == make_strategy(text).name
-    assert parse_strategy(make_strategy(text).name) == (name, number)
+    name, argument = parse_strategy(text)
+    assert strategy_text(name, argument) == make_strategy(text).name
+    assert parse_strategy(make_strategy(text).name) == (name, argument)
 
 
 def test_every_name_makes_a_strategy() -> None:
@@ -69,16 +69,17 @@ def test_every_name_makes_a_strategy() -> None:
 
 
 def test_the_examples_in_the_message_are_strategies() -> None:
-    assert [make_strategy(text).name for text in EXAMPLES] == list(EXAMPLES)
+    examples = [text for argument in STRATEGIES.values() for text in argument.example.split(", ") if text != "..."]
+    assert [make_strategy(text).name for text in examples] == examples
 
 
 @pytest.mark.parametrize(
     "text",
     ["", "f1", "Fixed", "fixed:", "fixed:x", "expected_f", "expected_fx", "prior:1.5:2", "precision_floor",
-     "precision_floor:", "tuned 5", "fixed\n:0.3", "global:accuracy", None, 5],
+     "precision_floor:", "tuned 5", "fixed\n:0.3", None, 5],
 )  # fmt: skip
 def test_an_unknown_name_is_refused_with_examples(text: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"unknown threshold strategy .*(mean|examples.*expected_f1)") as caught:
+    with pytest.raises(ArgumentError, match=r"unknown threshold strategy .*(mean|choose from expected_f1)") as caught:
         make_strategy(text)
     assert str(caught.value).isprintable()
 
@@ -97,13 +98,6 @@ def test_an_unknown_name_is_refused_with_examples(text: Any) -> None:
 def test_a_near_miss_is_suggested(text: str, meant: str) -> None:
     with pytest.raises(ArgumentError, match=f"did you mean '{meant}'"):
         parse_strategy(text)
-
-
-@pytest.mark.parametrize("name", ["global", "global:micro_f1"])
-def test_a_strategy_without_a_number_has_none(name: str) -> None:
-    assert parse_strategy(name) == (name, None)
-    with pytest.raises(ArgumentError, match="no number"):
-        check_number(name, 0.5)
 
 
 def test_a_very_long_name_is_not_repeated() -> None:
@@ -125,6 +119,7 @@ def test_a_very_long_name_is_not_repeated() -> None:
         ("prior:inf", "factor"),
         ("tuned:-1", "shrinkage must be a number of at least 0"),
         ("tuned:inf", "shrinkage"),
+        ("global:accuracy", "unknown metric 'accuracy'; choose one of f1, micro_f1"),
         ("precision_floor:0", "precision must be a number above 0 and at most 1"),
         ("precision_floor:1.1", "precision"),
     ],

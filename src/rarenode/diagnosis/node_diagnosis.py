@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode._io.text import printable, storable
+from rarenode.config.choices import Rule
 from rarenode.diagnosis.reasons import Reason
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import NodeScores
-from rarenode.thresholds.names import Rule
 
 if TYPE_CHECKING:
     import polars

@@ -10,16 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode.config.choices import Resampling
 from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
 
-ResamplingName = Literal["none", "lpros", "lpros-textbook", "hros-pd", "hros-pd-published"]
-RESAMPLING: tuple[str, ...] = get_args(ResamplingName)[1:]
+RESAMPLING: tuple[str, ...] = tuple(name for name in get_args(Resampling) if name != "none")
 """Names of resamplers."""
 
 

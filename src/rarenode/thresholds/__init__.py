@@ -1,15 +1,14 @@
 """Thresholds: from probabilities to predictions. Strategies choose the thresholds on held-out rows."""
 
+from rarenode.config.choices import Rule
 from rarenode.thresholds.calibration import Calibration, Isotonic, Temperature, TemperatureByDepth
 from rarenode.thresholds.calibration_error import Reliability, ece, ece_by_rarity, reliability
 from rarenode.thresholds.coherence import make_coherent
-from rarenode.thresholds.names import Rule, parse_strategy
 from rarenode.thresholds.strategies import (
     ExpectedF,
     Fixed,
     GlobalThreshold,
     HeldOut,
-    Metric,
     PrecisionFloor,
     PriorMatched,
     Strategy,
@@ -25,7 +24,6 @@ __all__ = [
     "GlobalThreshold",
     "HeldOut",
     "Isotonic",
-    "Metric",
     "PrecisionFloor",
     "PriorMatched",
     "Reliability",
@@ -39,6 +37,5 @@ __all__ = [
     "ece_by_rarity",
     "make_coherent",
     "make_strategy",
-    "parse_strategy",
     "reliability",
 ]

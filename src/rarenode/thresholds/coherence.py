@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode.config.choices import Rule, check_rule
 from rarenode.hierarchy import Hierarchy
 from rarenode.hierarchy.labels import as_label_matrix
-from rarenode.thresholds.names import Rule, check_rule
 
 
 def make_coherent(predicted: Any, hierarchy: Hierarchy, rule: Rule = "add_ancestors") -> NDArray[np.bool_]:

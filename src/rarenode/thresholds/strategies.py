@@ -21,18 +21,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode.config.choices import Metric, Rule, check_strategy_argument, parse_strategy, strategy_text
 from rarenode.errors import ArgumentError
-from rarenode.thresholds.names import Rule, check_number, format_strategy, parse_strategy
 from rarenode.thresholds.probabilities import Ranked, as_prior, as_probabilities, as_probabilities_and_labels, ranked
 from rarenode.thresholds.thresholds import Thresholds
 
 Floats = NDArray[np.float64]
-Metric = Literal["f1", "micro_f1"]
 
 MOST_CANDIDATES = 1024
 PSEUDO_ROWS = 10.0
@@ -103,16 +102,16 @@ class Strategy(ABC):
 
 
 def make_strategy(text: str) -> Strategy:
-    """The strategy that a text describes; see `rarenode.thresholds.names`.
+    """The strategy of a name such as ``expected_f1``, ``prior``, ``tuned:5`` or ``fixed:0.3``.
 
     Raises:
-        ArgumentError: there is no such strategy, or its number is out of range.
+        ArgumentError: there is no such strategy, or its argument is missing or out of range.
 
     >>> make_strategy("expected_f2")
     ExpectedF(beta=2.0)
     """
-    name, number = parse_strategy(text)
-    return _MAKE[name](number)
+    name, argument = parse_strategy(text)
+    return _MAKE[name](argument)
 
 
 # --- the same threshold for all nodes ------------------------------------------------------------------------------
@@ -131,12 +130,12 @@ class Fixed(Strategy):
     threshold: float = 0.5
 
     def __post_init__(self) -> None:
-        check_number("fixed", self.threshold)
+        check_strategy_argument("fixed", self.threshold)
 
     @property
     def name(self) -> str:
         """``fixed``, or ``fixed:0.3``."""
-        return format_strategy("fixed", self.threshold)
+        return strategy_text("fixed", self.threshold)
 
     def choose(self, rows: HeldOut) -> Floats:
         """The constant."""
@@ -159,13 +158,12 @@ class GlobalThreshold(Strategy):
     needs_labels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.metric not in get_args(Metric):
-            raise ArgumentError(f"unknown metric {self.metric!r}; choose one of {', '.join(get_args(Metric))}")
+        check_strategy_argument("global", self.metric)
 
     @property
     def name(self) -> str:
         """``global``, or ``global:micro_f1``."""
-        return "global" if self.metric == "f1" else f"global:{self.metric}"
+        return strategy_text("global", self.metric)
 
     def choose(self, rows: HeldOut) -> Floats:
         """The best threshold, repeated for each node."""
@@ -222,12 +220,12 @@ class ExpectedF(Strategy):
     beta: float = 1.0
 
     def __post_init__(self) -> None:
-        check_number("expected_f", self.beta)
+        check_strategy_argument("expected_f", self.beta)
 
     @property
     def name(self) -> str:
         """``expected_f1`` for a beta of 1."""
-        return format_strategy("expected_f", self.beta)
+        return strategy_text("expected_f", self.beta)
 
     def choose(self, rows: HeldOut) -> Floats:
         """The lowest probability that is predicted at the maximum; infinity where all are 0."""
@@ -263,12 +261,12 @@ class PriorMatched(Strategy):
     needs_prior: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_number("prior", self.factor)
+        check_strategy_argument("prior", self.factor)
 
     @property
     def name(self) -> str:
         """``prior``, or ``prior:1.5``."""
-        return format_strategy("prior", self.factor)
+        return strategy_text("prior", self.factor)
 
     def choose(self, rows: HeldOut) -> Floats:
         """The n-th largest probability, or the smallest above 0; infinity where all are 0 or the prior is."""
@@ -306,12 +304,12 @@ class TunedPerNode(Strategy):
     needs_labels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_number("tuned", self.shrinkage)
+        check_strategy_argument("tuned", self.shrinkage)
 
     @property
     def name(self) -> str:
         """``tuned``, or ``tuned:5``."""
-        return format_strategy("tuned", self.shrinkage)
+        return strategy_text("tuned", self.shrinkage)
 
     def choose(self, rows: HeldOut) -> Floats:
         """The shrunken threshold; that of `ExpectedF` for a node without a positive of a probability above 0."""
@@ -364,12 +362,12 @@ class PrecisionFloor(Strategy):
     precision: float
 
     def __post_init__(self) -> None:
-        check_number("precision_floor", self.precision)
+        check_strategy_argument("precision_floor", self.precision)
 
     @property
     def name(self) -> str:
         """For example ``precision_floor:0.2``."""
-        return format_strategy("precision_floor", self.precision)
+        return strategy_text("precision_floor", self.precision)
 
     def choose(self, rows: HeldOut) -> Floats:
         """The lowest threshold that reaches the precision; infinity where none does."""
@@ -387,8 +385,7 @@ class PrecisionFloor(Strategy):
 _MAKE: Mapping[str, Callable[[Any], Strategy]] = MappingProxyType(
     {
         "fixed": Fixed,
-        "global": lambda _: GlobalThreshold("f1"),
-        "global:micro_f1": lambda _: GlobalThreshold("micro_f1"),
+        "global": GlobalThreshold,
         "expected_f": ExpectedF,
         "prior": PriorMatched,
         "tuned": TunedPerNode,

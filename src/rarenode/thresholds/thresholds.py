@@ -14,10 +14,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode.config.choices import Rule, check_rule
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.thresholds.coherence import make_coherent
-from rarenode.thresholds.names import Rule, check_rule
 from rarenode.thresholds.probabilities import as_probabilities
 
 MOST_NODES = 10_000_000
