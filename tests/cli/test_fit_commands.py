@@ -38,7 +38,7 @@ from rarenode.errors import (
     TrainingError,
     UnknownDatasetError,
 )
-from rarenode.metrics.figures import figures_by_nodes
+from rarenode.metrics import summarize_groups
 from rarenode.thresholds import ExpectedF
 from rarenode.training import Outlook, Settings, Silent, TrainedModel, fit_and_ask
 from rarenode.training.fit import Fitted
@@ -633,16 +633,16 @@ class TestEvaluate:
     def test_small_bars_of_recalls(self, trained: Path, data: Path) -> None:
         model, content = TrainedModel.load(trained), rarenode.read_arff(data)
         decided = model.predict(content.X)
-        figures = figures_by_nodes(
+        figures = summarize_groups(
             content.Y, model.predict_proba(content.X), decided, model.hierarchy, model.training_positives, model.scored
         )
         lines = {" ".join(line.split()): line for line in succeed("evaluate", trained, data).splitlines()}
         assert any("recalls, 0 to 100" in line for line in lines)
-        for group in figures.lines():
+        for group in figures.groups():
             begins = f"{group.group} {group.summary.nodes} "
             (line,) = [line for words, line in lines.items() if words.startswith(begins)]
-            assert line.rstrip().endswith(f" {group.summary.nodes_found}  {sparkline(group.spread).rstrip()}")
-            assert sum(group.spread) == group.summary.nodes
+            assert line.rstrip().endswith(f" {group.summary.nodes_found}  {sparkline(group.recall_histogram).rstrip()}")
+            assert sum(group.recall_histogram) == group.summary.nodes
 
     @pytest.mark.parametrize(("charset", "bar"), [("ascii", "@"), ("utf-8", "█")])
     def test_bars_that_the_terminal_can_show(self, trained: Path, data: Path, charset: str, bar: str) -> None:

@@ -1,4 +1,4 @@
-"""A diagnosis by loops over rows and nodes, straight from the definitions. For tests only."""
+"""A diagnosis by loops over rows and nodes, straight from the definitions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Floats = NDArray[np.floating[Any]]
 
 
 class Node(NamedTuple):
-    """What is to be said of one node."""
+    """The expected diagnosis of one node."""
 
     state: str
     uncertainty: float | None = None
@@ -39,12 +39,12 @@ class Node(NamedTuple):
     blocked_by: int = -1
     confused_rows: int = 0
     confused_with: int = -1
-    voice_rows: int = 0
-    voice_all_rows: int = 0
+    member_rows: int = 0
+    member_all_rows: int = 0
 
 
 class Case(NamedTuple):
-    """What `diagnose` is given."""
+    """The arguments of `diagnose`."""
 
     Y: Bools
     probs: Floats
@@ -52,26 +52,26 @@ class Case(NamedTuple):
     thresholds: Thresholds
     training: NDArray[np.int64]
     scored: Bools | None
-    highest_voice: Floats | None
+    highest_member_probs: Floats | None
     uncertainty: Floats | None
 
 
-def decide(probs: Floats, values: NDArray[np.float64], rule: str, hierarchy: NamesAndEdges) -> Bools:
+def predict(probs: Floats, values: NDArray[np.float64], rule: str, hierarchy: NamesAndEdges) -> Bools:
     passed = np.zeros(probs.shape, dtype=np.bool_)
     for row, node in np.ndindex(probs.shape):
         passed[row, node] = float(probs[row, node]) >= float(values[node])
     return add_ancestors(passed, hierarchy) if rule == "add_ancestors" else drop_orphans(passed, hierarchy)
 
 
-def chance(rows: int, carrying: int, rank: int, hits: int) -> Fraction:
+def chance(rows: int, positives: int, rank: int, hits: int) -> Fraction:
     """The hypergeometric tail, exactly."""
-    others, most = rows - carrying, min(carrying, rank)
-    ways = sum(math.comb(carrying, i) * math.comb(others, rank - i) for i in range(hits, most + 1))
+    others, most = rows - positives, min(positives, rank)
+    ways = sum(math.comb(positives, i) * math.comb(others, rank - i) for i in range(hits, most + 1))
     return Fraction(ways, math.comb(rows, rank))
 
 
-def luck(p: list[float], rows: list[int]) -> Fraction:
-    """The smallest tail at the 1st, 2nd, 4th, ... and last of the rows that carry a node, times how many these are."""
+def rank_chance(p: list[float], rows: list[int]) -> Fraction:
+    """The smallest tail at the 1st, 2nd, 4th, ... and last of the positives, times the number of these."""
     own = sorted((p[row] for row in rows), reverse=True)
     places = {len(own)} | {2**power for power in range(20) if 2**power <= len(own)}
     tails = []
@@ -81,12 +81,12 @@ def luck(p: list[float], rows: list[int]) -> Fraction:
     return min(Fraction(1), min(tails) * len(places))
 
 
-def share_of_pairs(carrying: list[float], others: list[float]) -> Fraction | None:
-    """How many of all pairs stand the right way, ties counted half."""
+def share_of_pairs(positives: list[float], others: list[float]) -> Fraction | None:
+    """The share of pairs in the right order, ties counted half."""
     if not others:
         return None
-    right = sum((Fraction(int(a > b)) + Fraction(int(a == b), 2) for a in carrying for b in others), Fraction(0))
-    return right / (len(carrying) * len(others))
+    right = sum((Fraction(int(a > b)) + Fraction(int(a == b), 2) for a in positives for b in others), Fraction(0))
+    return right / (len(positives) * len(others))
 
 
 def siblings(hierarchy: NamesAndEdges, column: int) -> list[int]:
@@ -110,18 +110,18 @@ def most(counts: dict[int, int]) -> tuple[int, int]:
 
 
 def diagnose(case: Case) -> list[Node]:
-    decided = decide(case.probs, case.thresholds.values, case.thresholds.rule, case.hierarchy)
-    return [_diagnose_node(case, decided, column) for column in range(len(case.hierarchy))]
+    predicted = predict(case.probs, case.thresholds.values, case.thresholds.rule, case.hierarchy)
+    return [_diagnose_node(case, predicted, column) for column in range(len(case.hierarchy))]
 
 
-def _diagnose_node(case: Case, decided: Bools, column: int) -> Node:
+def _diagnose_node(case: Case, predicted: Bools, column: int) -> Node:
     hierarchy, total = case.hierarchy, len(case.Y)
     threshold = [float(value) for value in case.thresholds.values]
     p = [float(value) for value in case.probs[:, column]]
     rows = [row for row in range(total) if case.Y[row, column]]
 
     unsure = None
-    concerned = [row for row in range(total) if case.Y[row, column] or decided[row, column]]
+    concerned = [row for row in range(total) if case.Y[row, column] or predicted[row, column]]
     if case.uncertainty is not None and concerned:
         unsure = math.fsum(float(case.uncertainty[row, column]) for row in concerned) / len(concerned)
 
@@ -129,12 +129,12 @@ def _diagnose_node(case: Case, decided: Bools, column: int) -> Node:
         return Node("not_scored", unsure)
     if not rows:
         return Node("no_rows", unsure)
-    if any(decided[row, column] for row in rows):
+    if any(predicted[row, column] for row in rows):
         return Node("found", unsure)
 
     best = max(p[row] for row in rows)
     rank = sum(value >= best for value in p)
-    by_luck = luck(p, rows)
+    by_chance = rank_chance(p, rows)
     auc = share_of_pairs([p[row] for row in rows], [p[row] for row in range(total) if row not in rows])
     f1s = {}
     for cut in sorted({p[row] for row in rows}):
@@ -147,38 +147,38 @@ def _diagnose_node(case: Case, decided: Bools, column: int) -> Node:
     blockers = {a: sum(float(case.probs[row, a]) < threshold[a] for row in blocked) for a in above}
 
     wrong = {
-        s: sum(bool(decided[row, s]) and not case.Y[row, s] for row in rows if not decided[row, column])
+        s: sum(bool(predicted[row, s]) and not case.Y[row, s] for row in rows if not predicted[row, column])
         for s in siblings(hierarchy, column)
     }
     confused_rows, confused_with = most(wrong)
 
-    voices, everywhere, heard_by_luck = 0, 0, Fraction(1)
-    if case.highest_voice is not None:
-        heard = [row for row in range(total) if float(case.highest_voice[row, column]) >= threshold[column]]
-        voices = len(set(heard) & set(rows))
-        if voices:
-            everywhere = len(heard)
-            heard_by_luck = chance(total, len(rows), everywhere, voices)
+    member_hits, everywhere, member_chance = 0, 0, Fraction(1)
+    if case.highest_member_probs is not None:
+        reached = [row for row in range(total) if float(case.highest_member_probs[row, column]) >= threshold[column]]
+        member_hits = len(set(reached) & set(rows))
+        if member_hits:
+            everywhere = len(reached)
+            member_chance = chance(total, len(rows), everywhere, member_hits)
 
     reasons = []
     if case.training[column] == 0:
         reasons.append("no_training_rows")
     if blocked:
         reasons.append("blocked_by_ancestor")
-    if by_luck <= Fraction(1, 100) and not blocked:
+    if by_chance <= Fraction(1, 100) and not blocked:
         reasons.append("hidden_by_threshold")
-    if heard_by_luck <= Fraction(1, 100):
+    if member_chance <= Fraction(1, 100):
         reasons.append("members_disagree")
     if confused_rows >= len(rows) / 2:
         reasons.append("confused_with_sibling")
     if not reasons:
-        reasons.append("not_told_apart")
+        reasons.append("not_separated")
     return Node(
         state="missed",
         uncertainty=unsure,
         reasons=tuple(reasons),
         best_rank=rank,
-        rank_chance=by_luck,
+        rank_chance=by_chance,
         auc=auc,
         cut_prob=cut,
         cut_next=max((value for value in p if value < cut), default=-1.0),
@@ -188,8 +188,8 @@ def _diagnose_node(case: Case, decided: Bools, column: int) -> Node:
         blocked_by=most(blockers)[1],
         confused_rows=confused_rows,
         confused_with=confused_with,
-        voice_rows=voices,
-        voice_all_rows=everywhere,
+        member_rows=member_hits,
+        member_all_rows=everywhere,
     )
 
 
@@ -198,7 +198,7 @@ THRESHOLDS = st.one_of(st.sampled_from((0.25, 0.5, 0.875, 1.0, np.inf)), ANY_PRO
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Any hierarchy; rows few enough for loops, at times among many that carry nothing, where ranks begin to count."""
+    """Any hierarchy; few rows, sometimes among many without labels, where ranks become significant."""
     hierarchy = draw(hierarchies(7))
     rows, nodes = draw(st.integers(0, 6)), len(hierarchy)
     elements = draw(st.sampled_from((EIGHTHS, ANY_PROBABILITY)))
@@ -220,15 +220,15 @@ def cases(draw: st.DrawFn) -> Case:
         thresholds=Thresholds(draw(hnp.arrays(np.float64, nodes, elements=THRESHOLDS)), rule),
         training=draw(hnp.arrays(np.int64, nodes, elements=st.integers(0, 3))),
         scored=draw(st.one_of(st.none(), hnp.arrays(np.bool_, nodes))),
-        highest_voice=among_idle(cells()) if draw(st.booleans()) else None,
+        highest_member_probs=among_idle(cells()) if draw(st.booleans()) else None,
         uncertainty=among_idle(cells()) if draw(st.booleans()) else None,
     )
 
 
 def crowded_case(seed: int) -> Case:
-    """A DAG of many short cuts, where most rows carry much and probabilities often meet their thresholds.
+    """A DAG with many shortcuts, many labels in a row, and probabilities that often equal their thresholds.
 
-    Hypothesis likes rows without labels, of which nothing is missed.
+    Hypothesis prefers rows without labels, in which nothing is missed.
     """
     rng = np.random.default_rng(seed)
     nodes, rows = int(rng.integers(3, 9)), int(rng.integers(1, 8))
@@ -249,22 +249,22 @@ def crowded_case(seed: int) -> Case:
         thresholds=Thresholds(values, rule),
         training=rng.integers(0, 4, nodes),
         scored=None,
-        highest_voice=np.maximum(probs, rng.integers(0, 5, (rows, nodes)) / 4),
+        highest_member_probs=np.maximum(probs, rng.integers(0, 5, (rows, nodes)) / 4),
         uncertainty=rng.random((rows, nodes)),
     )
 
 
-def loud_case(seed: int) -> Case:
-    """Many rows, and voices that know some of the nodes and speak up anywhere of others; all that is carried is missed.
+def disagreeing_case(seed: int) -> Case:
+    """Many rows, of which single members recognise some nodes and predict others at random; all nodes are missed.
 
-    Only among many rows can it be unlikely that a voice is heard where a node is carried.
+    Only among many rows can hits of a member be significant.
     """
     rng = np.random.default_rng(seed)
     nodes, rows = 6, int(rng.integers(60, 300))
     hierarchy = Hierarchy.from_edges([], nodes=[f"n{number}" for number in range(nodes)])
     Y = rng.random((rows, nodes)) < rng.choice([0.005, 0.02, 0.1], nodes)
-    anywhere, where_carried = rng.choice([0.0, 0.01, 0.05, 0.3], nodes), rng.choice([0.0, 0.2, 0.6, 1.0], nodes)
-    heard = rng.random((rows, nodes)) < np.where(Y, where_carried, anywhere)
+    at_random, recognised = rng.choice([0.0, 0.01, 0.05, 0.3], nodes), rng.choice([0.0, 0.2, 0.6, 1.0], nodes)
+    reached = rng.random((rows, nodes)) < np.where(Y, recognised, at_random)
     probs = rng.integers(0, 4, (rows, nodes)) / 8
     return Case(
         Y=Y,
@@ -273,6 +273,6 @@ def loud_case(seed: int) -> Case:
         thresholds=Thresholds(np.full(nodes, 0.5)),
         training=rng.integers(0, 4, nodes),
         scored=None,
-        highest_voice=np.where(heard, 0.5, probs),
+        highest_member_probs=np.where(reached, 0.5, probs),
         uncertainty=None,
     )

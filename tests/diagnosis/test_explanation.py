@@ -1,4 +1,4 @@
-"""What a diagnosis says in words, and as a table."""
+"""Explanations and data frames of a diagnosis."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rarenode import Hierarchy
 from rarenode.diagnosis import REASONS, NodeDiagnosis, Reason, diagnose
-from rarenode.diagnosis.explanation import Evidence, explain, ordinal, short_name
+from rarenode.diagnosis.node_diagnosis import Evidence, explain, ordinal, short_name
 from rarenode.errors import ArgumentError
 from rarenode.thresholds import Thresholds
 from tests.diagnosis import oracles
@@ -24,7 +24,7 @@ from tests.diagnosis.test_diagnose import diagnosis_of
 COLUMNS = [
     "node", "depth", "state", "training_rows", "rows", "decided", "found", "precision", "recall", "f1", "threshold",
     "uncertainty", "reason", "explanation", "also", "best_rank", "auc", "cut", "decided_at_cut", "found_at_cut",
-    "blocked_by", "confused_with", "voice_rows",
+    "blocked_by", "confused_with", "member_rows",
 ]  # fmt: skip
 HOSTILE = ("\x1b[2J\x00\n\r\t", "x" * 10_000, "\u202egod\u2066", "half \ud800 a character", "'; <script>")
 
@@ -33,7 +33,7 @@ def evidence(**changes: Any) -> Evidence:
     usual: dict[str, Any] = {
         "rows": 4, "all_rows": 1281, "threshold": 0.31, "drops_orphans": False, "best_rank": 640, "auc": 0.534,
         "cut_prob": 0.01234, "cut_next": 0.011, "cut_rank": 3, "cut_hits": 1, "blocked_rows": 2, "blocked_by": "animal",
-        "voice_rows": 1, "voice_all_rows": 1006, "confused_rows": 3, "confused_with": "dog",
+        "member_rows": 1, "member_all_rows": 1006, "confused_rows": 3, "confused_with": "dog",
     }  # fmt: skip
     return Evidence(**{**usual, **changes})
 
@@ -41,77 +41,82 @@ def evidence(**changes: Any) -> Evidence:
 @pytest.mark.parametrize(
     ("reason", "changes", "text"),
     [
-        ("no_training_rows", {}, "No training rows: 4 rows here carry it, and none that the model was trained on."),
+        ("no_training_rows", {}, "No training rows: 4 rows here have this label, and none of the training rows."),
         (
             "no_training_rows",
             {"rows": 1},
-            "No training rows: 1 row here carries it, and none that the model was trained on.",
+            "No training rows: 1 row here has this label, and none of the training rows.",
         ),
         (
             "blocked_by_ancestor",
             {},
-            "Blocked by 'animal': in 2 of its 4 rows it reaches its threshold of 0.31 and is dropped, most often "
-            "because 'animal' is below its own.",
+            "Blocked by 'animal': in 2 of its 4 positives it reaches its threshold of 0.31 but is dropped, most often "
+            "because that ancestor is below its own threshold.",
         ),
         (
             "hidden_by_threshold",
             {},
-            "Hidden by the threshold: of 1,281 rows the model ranks one that carries it 3rd; a threshold of 0.012 "
-            "instead of 0.31 finds 1 of its 4 rows, and 2 rows that do not carry it.",
+            "Hidden by the threshold: the model ranks a positive 3rd of 1,281 rows; a threshold of 0.012 instead of "
+            "0.31 finds 1 of its 4 positives, with 2 false positives.",
         ),
         (
             "hidden_by_threshold",
             {"cut_rank": 2, "threshold": np.inf},
-            "Hidden by the threshold: of 1,281 rows the model ranks one that carries it 2nd; a threshold of 0.012, "
-            "where now it is never decided, finds 1 of its 4 rows, and 1 row that does not carry it.",
+            "Hidden by the threshold: the model ranks a positive 2nd of 1,281 rows; a threshold of 0.012 (now it is "
+            "never predicted) finds 1 of its 4 positives, with 1 false positive.",
         ),
         (
             "hidden_by_threshold",
             {"cut_rank": 2, "cut_hits": 2, "cut_next": 0.0123, "drops_orphans": True},
-            "Hidden by the threshold: of 1,281 rows the model ranks 2 that carry it among the first 2; a threshold of "
-            "0.01234 instead of 0.31 finds 2 of its 4 rows, and no other row, as far as its ancestors are decided "
-            "there.",
+            "Hidden by the threshold: the model ranks 2 positives among the first 2 of 1,281 rows; a threshold of "
+            "0.01234 instead of 0.31 finds 2 of its 4 positives, with no false positives, in rows where its ancestors "
+            "are predicted.",
         ),
         (
             "hidden_by_threshold",
             {"rows": 1, "cut_rank": 1, "threshold": 0.012341, "cut_next": -1.0},
-            "Hidden by the threshold: of 1,281 rows the model ranks one that carries it 1st; a threshold of 0.012 "
-            "instead of 0.012341 finds its only row, and no other row.",
+            "Hidden by the threshold: the model ranks a positive 1st of 1,281 rows; a threshold of 0.012 instead of "
+            "0.012341 finds its only positive, with no false positives.",
         ),
         (
             "members_disagree",
             {},
-            "The members disagree: in 1 of its 4 rows one of them, or the forest, reaches the threshold of 0.31 by "
-            "itself, and in 1,005 of the others; together they do not.",
+            "The members disagree: in 1 of its 4 positives, and in 1,005 other rows, a single member or the forest "
+            "reaches the threshold of 0.31; the combined probability does not.",
         ),
         (
             "members_disagree",
-            {"rows": 1, "voice_all_rows": 1, "threshold": 0.123456},
-            "The members disagree: in its only row one of them, or the forest, reaches the threshold of 0.123 by "
-            "itself, and in 0 of the others; together they do not.",
+            {"rows": 1, "member_all_rows": 2, "threshold": 0.123456},
+            "The members disagree: in its only positive, and in 1 other row, a single member or the forest reaches the "
+            "threshold of 0.123; the combined probability does not.",
         ),
-        ("confused_with_sibling", {}, "Confused with 'dog': it is decided instead in 3 of 4 rows."),
+        (
+            "confused_with_sibling",
+            {},
+            "Confused with 'dog', which is predicted instead in 3 of its 4 positives.",
+        ),
         (
             "confused_with_sibling",
             {"rows": 1, "confused_rows": 1},
-            "Confused with 'dog': it is decided instead in the only row that carries the node.",
+            "Confused with 'dog', which is predicted instead in its only positive.",
         ),
         (
-            "not_told_apart",
+            "not_separated",
             {},
-            "Not told apart: the best of its 4 rows comes 640th of 1,281, and they stand above 53 % of the others; a "
-            "random order may do as well.",
+            "Not separated: the best of its 4 positives ranks 640th of 1,281 rows, and they rank above 53 % of the "
+            "negatives; a random order may do as well.",
         ),
         (
-            "not_told_apart",
+            "not_separated",
             {"rows": 1, "best_rank": 2, "all_rows": 2, "auc": 0.0},
-            "Not told apart: its only row comes 2nd of 2, and it stands above 0 % of the others; a random order may do "
-            "as well.",
+            "Not separated: its only positive ranks 2nd of 2 rows, and it ranks above 0 % of the negatives; a random "
+            "order may do as well.",
         ),
         (
-            "not_told_apart",
+            "not_separated",
             {"rows": 2, "best_rank": 1, "all_rows": 2, "auc": np.nan},
-            "Not told apart: the best of its 2 rows comes 1st of 2, and there is no other row to tell them from.",
+            "Not separated: the best of its 2 positives ranks 1st of 2 rows, and there are no negatives to compare "
+            "with.",
         ),
     ],
 )
@@ -130,18 +135,18 @@ floats = st.one_of(st.floats(0, 1, exclude_min=True), st.floats(0, 1, exclude_mi
 
 
 @given(st.lists(floats, min_size=3, max_size=3, unique=True).map(sorted), st.booleans())
-def test_the_threshold_that_is_told_separates_what_the_cut_separates(
+def test_the_suggested_threshold_separates_the_same_rows_as_the_cut(
     values: list[float], nothing_below: bool
 ) -> None:
     below, best, threshold = values
     below = -1.0 if nothing_below else below
     text = explain("hidden_by_threshold", evidence(cut_prob=best, cut_next=below, threshold=threshold))
-    told = re.search(r"a threshold of (\S+) instead of (\S+) finds", text)
-    assert told is not None
-    assert below < float(told[1]) <= best < float(told[2])
+    match = re.search(r"a threshold of (\S+) instead of (\S+) finds", text)
+    assert match is not None
+    assert below < float(match[1]) <= best < float(match[2])
 
 
-def test_what_is_said_of_a_hidden_node_comes_true() -> None:
+def test_a_suggested_threshold_has_the_stated_effect() -> None:
     rng = np.random.default_rng(0)
     flat = Hierarchy.from_edges([], nodes=[f"n{number:02d}" for number in range(40)])
     Y = rng.random((500, 40)) < 0.004
@@ -150,13 +155,13 @@ def test_what_is_said_of_a_hidden_node_comes_true() -> None:
     hidden = [column for column, reason in enumerate(result.reason) if reason == "hidden_by_threshold"]
     assert len(hidden) > 10
     for column in hidden:
-        told = re.search(r"threshold of (\S+) instead.* finds (.+), and (.+)\.$", result.explain(column))
-        assert told is not None
-        decided = Thresholds(np.full(40, float(told[1]))).decide(probs, flat)[:, column]
+        match = re.search(r"threshold of (\S+) instead.* finds (.+), with (.+)\.$", result.explain(column))
+        assert match is not None
+        decided = Thresholds(np.full(40, float(match[1]))).decide(probs, flat)[:, column]
         found, rows = int((decided & Y[:, column]).sum()), int(Y[:, column].sum())
         others = int((decided & ~Y[:, column]).sum())
-        assert told[2] == ("its only row" if rows == 1 else f"{found} of its {rows} rows")
-        assert told[3].startswith("no other row" if not others else f"{others} row")
+        assert match[2] == ("its only positive" if rows == 1 else f"{found} of its {rows} positives")
+        assert match[3].startswith("no false" if not others else f"{others} false")
 
 
 @given(st.text(min_size=1, max_size=200))
@@ -215,7 +220,7 @@ def test_the_table_by_hand() -> None:
         "precision": 0.0, "recall": 0.0, "f1": 0.0, "threshold": None, "uncertainty": 0.25,
         "reason": "no_training_rows", "explanation": result.explain(1), "also": "confused_with_sibling",
         "best_rank": 1, "auc": 1.0, "cut": 0.2, "decided_at_cut": 2, "found_at_cut": 2, "blocked_by": None,
-        "confused_with": "c", "voice_rows": 0,
+        "confused_with": "c", "member_rows": 0,
     }  # fmt: skip
     found = frame.row(2, named=True)
     assert (found["precision"], found["recall"], found["found"], found["decided"]) == (1 / 3, 1.0, 1, 3)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 
-from rarenode.diagnosis import diagnose
-from rarenode.diagnosis.from_counts import diagnose_counts
+from rarenode.diagnosis import diagnose, diagnose_counts
 from rarenode.metrics import node_scores
 from tests.diagnosis.oracles import Case, cases
 
@@ -36,7 +35,10 @@ def test_what_cannot_be_known_is_empty(case: Case) -> None:
     counted = diagnose_counts(case.hierarchy, scores, case.thresholds, case.training, everywhere)
     for name in ("uncertainty", "rank_chance", "auc", "cut_prob", "cut_next"):
         assert np.isnan(getattr(counted, name)).all()
-    for name in ("best_rank", "cut_rank", "cut_hits", "blocked_rows", "confused_rows", "voice_rows", "voice_all_rows"):
+    for name in (
+        *("best_rank", "cut_rank", "cut_hits", "blocked_rows", "confused_rows"),
+        *("member_rows", "member_all_rows"),
+    ):
         assert not getattr(counted, name).any()
     for name in ("blocked_by", "confused_with"):
         assert set(getattr(counted, name).tolist()) <= {-1}

@@ -28,24 +28,24 @@ def cats(
     cat: float = 0.2,
     elsewhere: float = 0.3,
     dog: float = 0.1,
-    voice: float | None = None,
-    heard_elsewhere: int = 0,
+    member: float | None = None,
+    elsewhere_reached: int = 0,
     training: int = 5,
     drop: bool = False,
 ) -> NodeDiagnosis:
-    """Rows of which the first carries the cat, with the probabilities there and of the cat elsewhere.
+    """Rows of which the first is a cat, with the probabilities there and of the cat elsewhere.
 
-    A single voice says ``voice`` of the cat there and in so many rows elsewhere.
+    A single member has the probability ``member`` of the cat there, and in so many rows elsewhere.
     """
     Y = np.zeros((rows, 3), dtype=bool)
     Y[:, 0], Y[0, CAT] = True, True
     probs = np.full((rows, 3), [0.9, elsewhere, 0.1])
     probs[0] = pet, cat, dog
-    heard = None if voice is None else np.zeros((rows, 3))
-    if heard is not None:
-        heard[: 1 + heard_elsewhere, CAT] = voice
+    highest = None if member is None else np.zeros((rows, 3))
+    if highest is not None:
+        highest[: 1 + elsewhere_reached, CAT] = member
     thresholds = Thresholds(np.array([0.5, 0.5, 0.5]), "drop_orphans" if drop else "add_ancestors")
-    return diagnose(Y, probs, PETS, thresholds, [9, training, 9], highest_voice=heard)
+    return diagnose(Y, probs, PETS, thresholds, [9, training, 9], highest_member_probs=highest)
 
 
 def test_the_names_are_those_of_the_types() -> None:
@@ -57,24 +57,24 @@ def test_the_names_are_those_of_the_types() -> None:
 @pytest.mark.parametrize(
     ("situation", "reasons"),
     [
-        ({}, ("not_told_apart",)),
+        ({}, ("not_separated",)),
         ({"training": 0}, ("no_training_rows",)),
         ({"pet": 0.4, "cat": 0.6, "drop": True}, ("blocked_by_ancestor",)),
         ({"rows": 100, "elsewhere": 0.1}, ("hidden_by_threshold",)),
-        ({"rows": 99, "elsewhere": 0.1}, ("not_told_apart",)),
-        ({"rows": 100, "voice": 0.5}, ("members_disagree",)),
-        ({"rows": 99, "voice": 0.5}, ("not_told_apart",)),
-        ({"rows": 100, "voice": 0.49}, ("not_told_apart",)),
-        ({"rows": 300, "voice": 0.5, "heard_elsewhere": 2}, ("members_disagree",)),
-        ({"rows": 300, "voice": 0.5, "heard_elsewhere": 3}, ("not_told_apart",)),
-        ({"rows": 300, "voice": 0.5, "heard_elsewhere": 299}, ("not_told_apart",)),
+        ({"rows": 99, "elsewhere": 0.1}, ("not_separated",)),
+        ({"rows": 100, "member": 0.5}, ("members_disagree",)),
+        ({"rows": 99, "member": 0.5}, ("not_separated",)),
+        ({"rows": 100, "member": 0.49}, ("not_separated",)),
+        ({"rows": 300, "member": 0.5, "elsewhere_reached": 2}, ("members_disagree",)),
+        ({"rows": 300, "member": 0.5, "elsewhere_reached": 3}, ("not_separated",)),
+        ({"rows": 300, "member": 0.5, "elsewhere_reached": 299}, ("not_separated",)),
         ({"dog": 0.6}, ("confused_with_sibling",)),
         (
-            {"rows": 100, "training": 0, "voice": 0.6, "dog": 0.6},
+            {"rows": 100, "training": 0, "member": 0.6, "dog": 0.6},
             ("no_training_rows", "members_disagree", "confused_with_sibling"),
         ),
         (
-            {"rows": 100, "elsewhere": 0.1, "voice": 0.6, "dog": 0.6},
+            {"rows": 100, "elsewhere": 0.1, "member": 0.6, "dog": 0.6},
             ("hidden_by_threshold", "members_disagree", "confused_with_sibling"),
         ),
     ],
@@ -87,7 +87,7 @@ def test_examples(situation: dict[str, Any], reasons: tuple[Reason, ...]) -> Non
 
 
 def test_a_sibling_in_half_of_the_rows_is_enough_and_in_fewer_is_not() -> None:
-    for wrong, reason in ((2, "confused_with_sibling"), (1, "not_told_apart")):
+    for wrong, reason in ((2, "confused_with_sibling"), (1, "not_separated")):
         Y = np.array([[1, 1, 0]] * 4, dtype=bool)
         probs = np.full((4, 3), [0.9, 0.2, 0.1])
         probs[:wrong, 2] = 0.6
@@ -114,38 +114,38 @@ def test_all_that_apply_are_there_in_order(nodes: list[tuple[bool, int, int, flo
         training_rows=columns[1],
         blocked_rows=columns[2],
         rank_chance=table[:, 3],
-        voice_chance=table[:, 4],
+        member_chance=table[:, 4],
         confused_rows=columns[5],
         rows=columns[6] + 1,
     )
     expected = []
-    for missed, training, blocked, chance, voice_chance, confused, rows in nodes:
+    for missed, training, blocked, chance, member_chance, confused, rows in nodes:
         holds = {
             "no_training_rows": training == 0,
             "blocked_by_ancestor": blocked > 0,
             "hidden_by_threshold": chance <= 0.01 and blocked == 0,
-            "members_disagree": voice_chance <= 0.01,
+            "members_disagree": member_chance <= 0.01,
             "confused_with_sibling": confused >= (rows + 1) / 2,
         }
         some = tuple(reason for reason, applies in holds.items() if applies)
-        expected.append((some or ("not_told_apart",)) if missed else ())
+        expected.append((some or ("not_separated",)) if missed else ())
     assert result == tuple(expected)
 
 
 @st.composite
 def rankings(draw: st.DrawFn) -> tuple[int, int, int, int]:
-    """How many rows, how many of them carry a node, how many are looked at, and how many of those may carry it."""
+    """Numbers of rows, of positives, of first rows, and of positives among the first rows."""
     rows = draw(st.integers(1, 2000))
-    carrying = draw(st.one_of(st.integers(1, rows), st.integers(1, min(rows, 5))))
+    positives = draw(st.one_of(st.integers(1, rows), st.integers(1, min(rows, 5))))
     rank = draw(st.one_of(st.integers(1, rows), st.integers(1, min(rows, 30))))
-    return rows, carrying, rank, draw(st.integers(max(1, rank + carrying - rows), min(rank, carrying)))
+    return rows, positives, rank, draw(st.integers(max(1, rank + positives - rows), min(rank, positives)))
 
 
 @given(rankings())
 def test_the_chance_of_hits_is_that_of_exact_fractions(ranking: tuple[int, int, int, int]) -> None:
-    rows, carrying, rank, hits = ranking
-    chance = float(chance_of_hits(rows, np.array([carrying]), np.array([rank]), np.array([hits]))[0])
-    assert chance == pytest.approx(float(oracles.chance(rows, carrying, rank, hits)), rel=1e-6, abs=1e-12)
+    rows, positives, rank, hits = ranking
+    chance = float(chance_of_hits(rows, np.array([positives]), np.array([rank]), np.array([hits]))[0])
+    assert chance == pytest.approx(float(oracles.chance(rows, positives, rank, hits)), rel=1e-6, abs=1e-12)
 
 
 @pytest.mark.parametrize("times", [1, 2, 3, 7, 30, 129])
@@ -156,7 +156,7 @@ def test_exactly_one_in_a_hundred_is_not_rounded_away(times: int) -> None:
     assert chance_of_hits(100 * times, one, several, one)[0] == 0.01
 
 
-def test_a_model_that_knows_nothing_is_seldom_said_to_know() -> None:
+def test_a_model_that_knows_nothing_is_seldom_reported_to_rank_well() -> None:
     rng = np.random.default_rng(0)
     nodes, rows = 2000, 300
     flat = Hierarchy.from_edges([], nodes=[f"n{number:04d}" for number in range(nodes)])

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rarenode import Hierarchy
@@ -109,6 +111,48 @@ class TestPaths:
     def test_an_empty_step_is_refused_with_its_place(self, paths: list[str], place: str) -> None:
         with pytest.raises(HierarchyError, match=place):
             Hierarchy.from_paths(paths)
+
+    @pytest.mark.parametrize(
+        ("paths", "separator"),
+        [
+            (["a/b/c"], "/"),
+            (["a/b/c", "a/d", "x"], "/"),
+            (["a / b", "a / c"], " / "),
+            (["a / b", "a/c"], "/"),
+            (["a>b"], ">"),
+            (["a|b", "a|c"], "|"),
+            (["a::b"], "::"),
+            (["a;b"], ";"),
+            (["a\\b"], "\\"),
+            (["1.14.13", "2"], "."),
+            (["a/b", "a/c", "x|y"], "/"),
+        ],
+    )
+    def test_paths_with_another_separator_are_refused_and_the_message_says_how_to_split_them(
+        self, paths: list[str], separator: str
+    ) -> None:
+        with pytest.raises(HierarchyError, match=re.escape(f"Pass separator={separator!r}")) as caught:
+            Hierarchy.from_paths(paths)
+        assert repr(paths[0]) in str(caught.value)
+        assert Hierarchy.from_paths(paths, separator=separator).depth.max() >= 1
+        assert Hierarchy.from_paths(paths, separator=" > ").nodes == tuple(sorted(set(paths)))
+
+    @pytest.mark.parametrize(
+        "paths",
+        [
+            [],
+            ["a", "b"],
+            ["Acropora sp.", "Acropora sp. 1", "GO:0008150", "half-way", "snake_case", "/", "a/", "..."],
+            ["stars > Brittle/snake stars", "Worms/leeches"],
+        ],
+    )
+    def test_names_that_only_resemble_paths_are_accepted(self, paths: list[str]) -> None:
+        assert set(paths) <= set(Hierarchy.from_paths(paths).nodes)
+
+    @given(st.lists(st.text(min_size=1, max_size=12), max_size=6), st.sampled_from((" > ", "/", ".", "x")))
+    def test_a_separator_that_is_given_is_never_questioned(self, names: list[str], separator: str) -> None:
+        paths = [name for name in names if all(name.split(separator))]
+        assert set(paths) <= set(Hierarchy.from_paths(paths, separator=separator).nodes)
 
     def test_an_empty_separator_is_refused(self) -> None:
         with pytest.raises(HierarchyError, match="separator"):

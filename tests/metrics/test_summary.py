@@ -13,8 +13,9 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, precision_recall_fscore_support
 
-from rarenode import Hierarchy, Summary, summary, summary_by_depth, summary_by_rarity
+from rarenode import Hierarchy
 from rarenode.errors import ArgumentError, LabelError
+from rarenode.metrics import Summary, summary, summary_by_depth, summary_by_rarity
 from tests import oracles
 from tests.strategies import closed_labels, hierarchies
 

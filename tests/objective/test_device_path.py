@@ -35,5 +35,5 @@ def test_both_ways_find_the_same_maximisers(hierarchy: Hierarchy, data: st.DataO
 def test_it_refuses_unclosed_labels_with_the_same_words() -> None:
     hierarchy = Hierarchy.from_edges([("a", "b")])
     labels = torch.tensor([[True, True], [False, True]])
-    with pytest.raises(NotClosedError, match="row 1 carries 'b' but not its parent 'a'"):
+    with pytest.raises(NotClosedError, match="row 1 has the label 'b' but not its parent 'a'"):
         maximisers_by_level(torch.zeros(2, 2), labels, hierarchy)

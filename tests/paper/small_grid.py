@@ -13,7 +13,7 @@ import pytest
 import rarenode.data.catalogue
 from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, Hyperparameters, find_entry
 from rarenode.metrics import Summary
-from rarenode.metrics.precision_recall import POINTS
+from rarenode.metrics.average_precision import POINTS
 from rarenode.paper import measure as measuring
 from rarenode.paper.decided import (
     CalibrationName,

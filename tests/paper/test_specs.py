@@ -324,7 +324,7 @@ class TestOwn:
             ('protocol = "held-out"' + GOOD, "protocol: Input should be 'paper', 'held_out' or 'cross_fit'"),
             ('decisions = ["fixed"]' + GOOD, "method 'plain': decisions need rows that it was not trained on"),
             ('decisions = ["fixed"]' + changed(WEIGHTED, f'{WEIGHTED}protocol = "held_out"\n'), "'plain': decisions"),
-            ('decisions = ["best"]' + DECIDED, "unknown decision 'best'"),
+            ('decisions = ["best"]' + DECIDED, "unknown threshold strategy 'best'"),
             ('decisions = ["fixed", "fixed:0.5"]' + DECIDED, "the decision 'fixed' is there twice"),
             ('decisions = ["fixed"]\nbold = ["plain"]' + DECIDED, "bold is for specs without decisions"),
             ('decisions = ["fixed"]\nsettings = { early_stopping = 3 }' + DECIDED, "which decisions are fitted on"),

@@ -10,8 +10,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from rarenode import Hierarchy
-from rarenode.diagnosis import NodeDiagnosis
-from rarenode.diagnosis.from_counts import diagnose_counts
+from rarenode.diagnosis import NodeDiagnosis, diagnose_counts
 from rarenode.metrics import NodeScores, Summary
 from rarenode.models import grow_forest, initial_parameters
 from rarenode.report import RunReport

@@ -69,8 +69,8 @@ def test_nodes_are_diagnosed_with_every_voice(model: TrainedModel, rows: Rows, r
     silent = report_on_probabilities(
         model, rows.Y, model.predict_proba(rows.X), name="mine", rows="rows", thresholds=model.decides_with
     )
-    assert run.nodes.voice_rows.any()
-    assert not silent.nodes.voice_rows.any()
+    assert run.nodes.member_rows.any()
+    assert not silent.nodes.member_rows.any()
     assert np.isnan(silent.nodes.uncertainty).all()
 
 

@@ -1,9 +1,10 @@
-"""What holds for every resampler, whatever it thinks is rare."""
+"""What holds for every resampler."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, get_args
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,14 +14,22 @@ from numpy.typing import NDArray
 
 from rarenode import Hierarchy
 from rarenode.errors import ArgumentError, DataError, LabelError, NotClosedError
-from rarenode.resampling import HROSPD, LPROS, RESAMPLING, Resampled, Resampler, ResamplingName, make_resampler
+from rarenode.resampling import HROSPD, LPROS, RESAMPLING, Resampled, Resampler, make_resampler
 from tests.oracles import close
 from tests.resampling.oracles import Labelled, of_rows, rare_and_common
 
 Make = Callable[[Hierarchy, int], Resampler]
 
+
+
+def by_name(name: str, hierarchy: Hierarchy, seed: int) -> Resampler:
+    made = make_resampler(name, hierarchy, seed)
+    assert made is not None
+    return made
+
+
 SAMPLERS: dict[str, Make] = {
-    **RESAMPLING,
+    **{name: partial(by_name, name) for name in RESAMPLING},
     "lpros, share 2": lambda hierarchy, seed: LPROS(2.0, seed=seed),
     "lpros-textbook, share 2": lambda hierarchy, seed: LPROS(2.0, "textbook", seed),
     "hros-pd, share 2": lambda hierarchy, seed: HROSPD(hierarchy, 2.0, seed=seed),
@@ -100,7 +109,7 @@ def test_the_seed_decides_and_nothing_else(make: Make) -> None:
 def test_seeds_differ_in_rows_and_not_in_their_number(make: Make) -> None:
     drawn = [clones(make(TREE, seed).resample(SKEWED), SKEWED).tolist() for seed in (*range(8), 2**63 - 1)]
     assert len({tuple(rows) for rows in drawn}) > 4
-    if make is RESAMPLING["hros-pd"] or make is SAMPLERS["hros-pd, share 2"]:
+    if make is SAMPLERS["hros-pd"] or make is SAMPLERS["hros-pd, share 2"]:
         return  # counts follow whole rows, so the number may depend on what was drawn
     assert len({len(rows) for rows in drawn}) == 1
 
@@ -207,10 +216,10 @@ def test_what_is_no_label_matrix_is_refused(make: Make, Y: Any) -> None:
 def test_labels_that_are_not_of_the_hierarchy(name: str) -> None:
     Y = np.zeros((3, 5), dtype=np.bool_)
     Y[1, [0, TREE.index["c"]]] = True
-    with pytest.raises(NotClosedError, match="row 1 carries 'c' but not its parent 'a'"):
-        RESAMPLING[name](TREE, 0).resample(Y)
+    with pytest.raises(NotClosedError, match="row 1 has the label 'c' but not its parent 'a'"):
+        by_name(name, TREE, 0).resample(Y)
     with pytest.raises(LabelError, match=r"\(rows, 5\)"):
-        RESAMPLING[name](TREE, 0).resample(Y[:, :4])
+        by_name(name, TREE, 0).resample(Y[:, :4])
 
 
 @pytest.mark.parametrize("share", [-1, -1e-9, float("nan"), float("inf"), True, "0.25", None, 1j])
@@ -223,10 +232,6 @@ def test_what_is_no_share_is_refused(share: Any) -> None:
 # --- names ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_names_are_those_that_settings_know() -> None:
-    assert get_args(ResamplingName) == ("none", *RESAMPLING)
-
-
 def test_resamplers_by_name_are_the_papers() -> None:
     """Shares of 0.25 and 0.1, the rounding and the variant that the name says, and the seed."""
     rare = of_rows(TREE, ("b", 30), ("c", 10))
@@ -236,10 +241,9 @@ def test_resamplers_by_name_are_the_papers() -> None:
         "hros-pd": HROSPD(TREE, 0.1, "as_described", 4),
         "hros-pd-published": HROSPD(TREE, 0.1, "as_published", 4),
     }
-    assert by_hand.keys() == RESAMPLING.keys()
+    assert tuple(by_hand) == RESAMPLING
     for name, expected in by_hand.items():
-        made = make_resampler(name, TREE, 4)
-        assert made is not None
+        made = by_name(name, TREE, 4)
         for Y in (SKEWED, rare):
             assert np.array_equal(made.resample(Y).rows, expected.resample(Y).rows)
             assert np.array_equal(made.resample(Y).Y, expected.resample(Y).Y)
@@ -247,8 +251,8 @@ def test_resamplers_by_name_are_the_papers() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "None", "LPROS", "smote", "__class__"])
-def test_an_unknown_name_is_told_which_there_are(name: str) -> None:
-    with pytest.raises(ArgumentError, match=rf"unknown resampling {name!r}; choose none, lpros, .*hros-pd-published"):
+def test_an_unknown_name_is_refused_with_the_known_ones(name: str) -> None:
+    with pytest.raises(ArgumentError, match=rf"unknown resampling {name!r}; choose one of none, lpros, "):
         make_resampler(name, TREE, 0)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rarenode import Hierarchy
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.metrics import RARITY_BANDS
-from rarenode.thresholds import cells
+from rarenode.thresholds import probabilities as blocks
 from rarenode.thresholds.calibration import (
     HIGHEST_TEMPERATURE,
     LOWEST_TEMPERATURE,
@@ -323,7 +323,7 @@ def test_small_blocks_give_the_same(kind: type[Calibration], monkeypatch: pytest
     case = Case(three_deep(), probs, three_deep().close(Y))
     counts = np.array([0, 3, 3, 50, 500])
     whole = fitted(kind, case).apply(probs, case.hierarchy), ece_by_rarity(probs, case.Y, counts)
-    monkeypatch.setattr(cells, "CELLS_AT_ONCE", 700)
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 700)
     parts = fitted(kind, case).apply(probs, case.hierarchy), ece_by_rarity(probs, case.Y, counts)
     np.testing.assert_allclose(parts[0], whole[0], rtol=1e-9)
     assert parts[1] == pytest.approx(whole[1], nan_ok=True)

@@ -23,7 +23,7 @@ from rarenode.thresholds import (
     Strategy,
     TunedPerNode,
 )
-from rarenode.thresholds.precision_floor import PSEUDO_ROWS
+from rarenode.thresholds.strategies import PSEUDO_ROWS
 from tests.thresholds import oracles
 from tests.thresholds.oracles import Bools, Floats, held_out
 
@@ -78,9 +78,9 @@ def test_nodes_in_many_blocks_are_as_in_one(strategy: Strategy, monkeypatch: pyt
     probs = rng.random((20, 7)).astype(np.float32) ** 3
     Y = rng.random((20, 7)) < probs
     whole = fit(strategy, probs, Y)
-    monkeypatch.setattr("rarenode.thresholds.ranking.CELLS_AT_A_TIME", 21 * 3)  # blocks of 3, 3 and 1
+    monkeypatch.setattr("rarenode.thresholds.probabilities.CELLS_PER_BLOCK", 21 * 3)  # blocks of 3, 3 and 1
     assert fit(strategy, probs, Y).tolist() == whole.tolist()
-    monkeypatch.setattr("rarenode.thresholds.ranking.CELLS_AT_A_TIME", 1)
+    monkeypatch.setattr("rarenode.thresholds.probabilities.CELLS_PER_BLOCK", 1)
     assert fit(strategy, probs, Y).tolist() == whole.tolist()
 
 
@@ -175,7 +175,7 @@ def test_fixed_is_the_same_for_every_node() -> None:
 def test_no_single_threshold_beats_the_global_one(metric: Any, case: Case) -> None:
     probs, Y = case
     if not (Y & (probs > 0)).any():
-        with pytest.raises(ArgumentError, match="needs a row that carries a node"):
+        with pytest.raises(ArgumentError, match="needs a positive cell"):
             GlobalThreshold(metric).fit(probs, Y)
         return
 
@@ -193,7 +193,7 @@ def test_with_many_candidates_the_global_threshold_is_close_to_the_best(monkeypa
     probs = rng.random((300, 6)) ** 3
     Y = rng.random((300, 6)) < probs
     exact = GlobalThreshold().fit(probs, Y).values[0]
-    monkeypatch.setattr("rarenode.thresholds.global_threshold.MOST_CANDIDATES", 32)
+    monkeypatch.setattr("rarenode.thresholds.strategies.MOST_CANDIDATES", 32)
     near = GlobalThreshold().fit(probs, Y).values[0]
     assert near != exact
     best, found = (node_scores(Y, probs >= t).f1.mean() for t in (exact, near))

@@ -145,7 +145,7 @@ def test_more_values_than_any_hierarchy_has_nodes_are_refused(monkeypatch: pytes
 @pytest.mark.parametrize(
     ("probs", "message"),
     [
-        ([[0.1, 0.2]], "thresholds for 3 nodes, probabilities for 2"),
+        ([[0.1, 0.2]], "thresholds for 3 nodes and probabilities for 2"),
         ([0.1, 0.2, 0.3], "rows, nodes"),
         ([["a", "b", "c"]], "must be numbers"),
         ([[0.1, 0.2, 0.3], [0.1, np.nan, 0.3]], "row 1, column 1.*nan"),
@@ -184,5 +184,5 @@ class TestInWords:
 
     def test_thresholds_that_nothing_is_known_of(self) -> None:
         by_hand = Thresholds(np.array([0.5]))
-        assert by_hand.in_words() == "thresholds of its own"
-        assert by_hand.in_words(fitted_here=True) == "thresholds of its own, fitted to these rows with their labels"
+        assert by_hand.in_words() == "custom thresholds"
+        assert by_hand.in_words(fitted_here=True) == "custom thresholds, fitted to these rows with their labels"

@@ -65,7 +65,7 @@ def test_all_but_fixed_thresholds_need_rows_that_are_not_trained_on(decision: st
         ({"trees": -1}, "trees"),
         ({"trees": 2.5}, "trees"),
         ({"rule": "add"}, "rule: .*'add_ancestors' or 'drop_orphans'"),
-        ({"decision": "guess"}, "decision: unknown decision 'guess'; .*expected_f1"),
+        ({"decision": "guess"}, "decision: unknown threshold strategy 'guess'; .*expected_f1"),
         ({"decision": "fixed:7"}, "decision: threshold must be a number of at least 0 and at most 1"),
         ({"decision": 0.3}, "decision"),
         ({"holdout": 0}, "holdout: .* greater than 0"),

@@ -161,40 +161,40 @@ def test_uncertainty_is_of_unconstrained_probabilities(model: TrainedModel, kind
 
 
 @given(models_with_a_forest(), st.booleans())
-def test_the_highest_voice_is_that_of_a_member_or_the_forest(drawn: tuple[TrainedModel, Any], alone: bool) -> None:
+def test_highest_member_probs_are_those_of_a_member_or_the_forest(drawn: tuple[TrainedModel, Any], alone: bool) -> None:
     model, X = drawn
     if alone:
         model = replace(model, forest=None)
-    voices = list(model.member_probs(X))
+    every = list(model.member_probs(X))
     if model.forest is not None:
-        voices.append(model.forest.predict_proba(X))
-    highest = model.highest_voice(X)
-    if len(voices) == 1:
+        every.append(model.forest.predict_proba(X))
+    highest = model.highest_member_probs(X)
+    if len(every) == 1:
         assert highest is None
         return
     assert highest is not None
     assert highest.dtype == np.float32
     for row, node in np.ndindex(highest.shape):
-        loudest = max(float(voice[row, node]) for voice in voices)
-        assert float(highest[row, node]) == pytest.approx(loudest, rel=1e-5, abs=1e-9)
+        highest_of_any = max(float(one[row, node]) for one in every)
+        assert float(highest[row, node]) == pytest.approx(highest_of_any, rel=1e-5, abs=1e-9)
     assert (highest >= model.predict_proba(X) * (1 - 1e-5)).all()  # no mean is above all of its parts
 
 
-def test_one_voice_and_none_other() -> None:
+def test_a_single_model_has_no_highest_member_probs() -> None:
     single = train(rows(), settings())
     passes = train(rows(), settings(members=3, ensemble="dropout", focus="gmu"))
-    assert single.highest_voice(X) is None
-    assert passes.highest_voice(X) is None
+    assert single.highest_member_probs(X) is None
+    assert passes.highest_member_probs(X) is None
 
 
-def test_the_highest_voice_in_blocks_of_rows(decided: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = decided.highest_voice(X)
+def test_highest_member_probs_in_blocks_of_rows(decided: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = decided.highest_member_probs(X)
     monkeypatch.setattr(inference, "CELLS_AT_A_TIME", 7 * 20)
-    in_blocks = decided.highest_voice(X)
+    in_blocks = decided.highest_member_probs(X)
     assert whole is not None
     assert in_blocks is not None
     np.testing.assert_allclose(in_blocks, whole, rtol=1e-5, atol=1e-7)
-    nothing = decided.highest_voice(X[:0])
+    nothing = decided.highest_member_probs(X[:0])
     assert nothing is not None
     assert nothing.shape == (0, 20)
 
@@ -210,7 +210,7 @@ def test_it_diagnoses_its_nodes_with_all_it_knows(model: TrainedModel, decided: 
             each.decides_with,
             each.training_positives,
             scored=each.scored,
-            highest_voice=each.highest_voice(X),
+            highest_member_probs=each.highest_member_probs(X),
             uncertainty=each.uncertainty(X),
         )
         assert found.to_frame().equals(expected.to_frame())
@@ -491,7 +491,7 @@ DECISIONS_DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "strategy of two lines": (set_thresholds(strategy="a\nb"), RECORD + ".*printable"),
     "more thresholds": (set_thresholds(code="import os"), RECORD + ".*code"),
     "no thresholds": (edit(lambda r: r["thresholds"].clear()), RECORD + "thresholds"),
-    "decision": (edit(lambda r: r["settings"].update(decision="guess")), RECORD + ".*unknown decision 'guess'"),
+    "decision": (edit(lambda r: r["settings"].update(decision="guess")), RECORD + ".*unknown .*strategy 'guess'"),
     "no forest": (edit(lambda r: r.update(forest=None)), ARRAYS + ".*'forest.* should not be there"),
     "fewer trees": (resize(trees=3), ARRAYS + "the array 'forest.roots'"),
     "more trees": (resize(trees=5), ARRAYS + "the array 'forest.roots'"),

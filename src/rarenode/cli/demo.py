@@ -49,7 +49,7 @@ def demo(
     from rarenode.cli.tables import comparison_table  # noqa: PLC0415
     from rarenode.config import Settings  # noqa: PLC0415
     from rarenode.data.synthetic import make_hierarchical  # noqa: PLC0415
-    from rarenode.metrics.figures import figures_by_nodes  # noqa: PLC0415
+    from rarenode.metrics import summarize_groups  # noqa: PLC0415
     from rarenode.report import Report, report_on_model, require_page_name, write_report  # noqa: PLC0415
     from rarenode.training import ShowProgress, fit_model  # noqa: PLC0415
 
@@ -62,7 +62,7 @@ def demo(
         model = fit_model(data.train_and_valid, settings, callback=ShowProgress(Progress(quiet))).model
         test = data.test
         probs = model.predict_proba(test.X)
-        scores[name] = figures_by_nodes(
+        scores[name] = summarize_groups(
             test.Y, probs, model.decide(probs), data.hierarchy, model.training_positives, data.scored
         )
         reports.append(report_on_model(model, test.X, test.Y, name=name, rows="synthetic data, test rows"))

@@ -1,4 +1,4 @@
-"""Figures as tables: percent, all nodes first, then by rarity and by depth."""
+"""Scores as tables, in percent: all nodes first, then by rarity and by depth."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from collections.abc import Mapping, Sequence
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from rarenode.metrics.figures import Figures
+from rarenode.metrics import GroupedSummary
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 PLAIN = ".:-=+*#@"
 
 
-def scores_table(figures: Figures, encoding: str) -> Table:
-    """The paper's five figures, how many nodes are found, and how many have each recall, a line for each group."""
+def scores_table(scores: GroupedSummary, encoding: str) -> Table:
+    """The scores, the number of nodes found and a histogram of recalls, one line for each group of nodes."""
     table = _table("nodes", "there are", "F1", "precision", "recall", "Bin. AP", "AP", "found")
     table.add_column("recalls, 0 to 100", no_wrap=True)
-    for line in figures.lines():
+    for line in scores.groups():
         s = line.summary
         shown = (_percent(value) for value in (s.f1, s.precision, s.recall, s.bin_ap, s.ap))
-        bars = sparkline(line.spread, encoding)
+        bars = sparkline(line.recall_histogram, encoding)
         table.add_row(line.group, str(s.nodes), *shown, str(s.nodes_found), bars, end_section=line.ends_section)
     return table
 
 
-def comparison_table(runs: Mapping[str, Figures]) -> Table:
-    """How many nodes each run finds, and their F1, a line for each group of nodes."""
+def comparison_table(runs: Mapping[str, GroupedSummary]) -> Table:
+    """How many nodes each run finds, and their F1, one line for each group of nodes."""
     table = _table("nodes", "there are", *(f"{name}\n{what}" for name in runs for what in ("found", "F1")))
-    for lines in zip(*(figures.lines() for figures in runs.values()), strict=True):
+    for lines in zip(*(scores.groups() for scores in runs.values()), strict=True):
         first = lines[0]
         shown = [text for each in lines for text in (str(each.summary.nodes_found), _percent(each.summary.f1))]
         table.add_row(first.group, str(first.summary.nodes), *shown, end_section=first.ends_section)

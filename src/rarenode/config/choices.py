@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from types import MappingProxyType
 from typing import Literal, get_args
 
@@ -25,6 +27,7 @@ ScheduleTarget = Literal[1, "w0"]
 Reduction = Literal["auto", "mean", "sum"]
 EngineName = Literal["auto", "fused", "torch"]
 Rule = Literal["add_ancestors", "drop_orphans"]
+Metric = Literal["f1", "micro_f1"]
 Preset = Literal["best", "paper"]
 
 
@@ -47,28 +50,32 @@ def parse_model(text: str) -> tuple[ModelKind, ...]:
 
 
 @dataclass(frozen=True)
-class _Grammar:
-    """How a threshold strategy is written."""
+class _Argument:
+    """What may follow the name of a threshold strategy."""
 
+    parameter: str
+    """The parameter of the strategy's class."""
     example: str
     default: float | str | None
     """The argument that may be left out; None where it may not."""
     most: float = 1e6
     zero: bool = False
-    """Whether the argument may be 0."""
+    """Whether the number may be 0."""
 
 
-STRATEGIES: Mapping[str, _Grammar] = MappingProxyType(
+STRATEGIES: Mapping[str, _Argument] = MappingProxyType(
     {
-        "expected_f": _Grammar("expected_f1, expected_f2, ...", None),
-        "prior": _Grammar("prior, prior:1.5, ...", 1.0),
-        "tuned": _Grammar("tuned, tuned:5, ...", 10.0, zero=True),
-        "global": _Grammar("global, global:micro_f1", "f1"),
-        "precision_floor": _Grammar("precision_floor:0.2, ...", None, most=1.0),
-        "fixed": _Grammar("fixed, fixed:0.3, ...", 0.5, most=1.0, zero=True),
+        "expected_f": _Argument("beta", "expected_f1, expected_f2, ...", None),
+        "prior": _Argument("factor", "prior, prior:1.5, ...", 1.0),
+        "tuned": _Argument("shrinkage", "tuned, tuned:5, ...", 10.0, zero=True),
+        "global": _Argument("metric", "global, global:micro_f1", "f1"),
+        "precision_floor": _Argument("precision", "precision_floor:0.2, ...", None, most=1.0),
+        "fixed": _Argument("threshold", "fixed, fixed:0.3, ...", 0.5, most=1.0, zero=True),
     }
 )
 """The threshold strategies of `rarenode.thresholds` by name."""
+_COMMON = ("expected_f1", "prior", "tuned", "global", "global:micro_f1", "precision_floor:0.2", "fixed", "fixed:0.3")
+MOST_CHARACTERS = 100
 
 
 def parse_strategy(text: str) -> tuple[str, str | float]:
@@ -80,11 +87,8 @@ def parse_strategy(text: str) -> tuple[str, str | float]:
     >>> parse_strategy("expected_f2"), parse_strategy("fixed")
     (('expected_f', 2.0), ('fixed', 0.5))
     """
-    shown = repr(text) if len(str(text)) <= 100 else f"of {len(str(text)):,} characters"
-    unknown = ArgumentError(
-        f"unknown threshold strategy {shown}; choose from {', '.join(each.example for each in STRATEGIES.values())}"
-    )
-    if not isinstance(text, str):
+    unknown = ArgumentError(_unknown_strategy(text))
+    if not isinstance(text, str) or len(text) > MOST_CHARACTERS:
         raise unknown
     if text.startswith("expected_f"):
         name, argument = "expected_f", text.removeprefix("expected_f")
@@ -94,23 +98,36 @@ def parse_strategy(text: str) -> tuple[str, str | float]:
             raise unknown
     if name not in STRATEGIES:
         raise unknown
-    grammar = STRATEGIES[name]
+    default = STRATEGIES[name].default
     if not argument:
-        if grammar.default is None:
+        if default is None:
             raise unknown
-        return name, grammar.default
+        return name, default
+    value: str | float = argument
+    if name != "global":
+        try:
+            value = float(argument)
+        except ValueError:
+            raise unknown from None
+    check_strategy_argument(name, value)
+    return name, value
+
+
+def check_strategy_argument(name: str, value: object) -> None:
+    """Refuse what is not within the range of a strategy's argument.
+
+    Raises:
+        ArgumentError: names the parameter of the strategy and its range.
+    """
+    argument = STRATEGIES[name]
     if name == "global":
-        if argument not in ("f1", "micro_f1"):
-            raise unknown
-        return name, argument
-    try:
-        number = float(argument)
-    except ValueError:
-        raise unknown from None
-    if not (0 <= number <= grammar.most and (number or grammar.zero)):
-        limits = f"{'at least' if grammar.zero else 'greater than'} 0 and at most {grammar.most:g}"
-        raise ArgumentError(f"threshold strategy {shown}: its number must be {limits}")
-    return name, number
+        if value not in get_args(Metric):
+            raise ArgumentError(f"unknown metric {value!r}; choose one of {', '.join(get_args(Metric))}")
+        return
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not (0 <= number <= argument.most and (number or argument.zero)):
+        limits = f"{'of at least' if argument.zero else 'above'} 0 and at most {argument.most:g}"
+        raise ArgumentError(f"{argument.parameter} must be a number {limits}, got {value!r}")
 
 
 def strategy_text(name: str, argument: str | float) -> str:
@@ -119,3 +136,21 @@ def strategy_text(name: str, argument: str | float) -> str:
         return name
     value = argument if isinstance(argument, str) else repr(float(argument)).removesuffix(".0")
     return f"expected_f{value}" if name == "expected_f" else f"{name}:{value}"
+
+
+def check_rule(rule: object) -> None:
+    """Refuse what is not a `Rule`.
+
+    Raises:
+        ArgumentError: names the rules.
+    """
+    if rule not in get_args(Rule):
+        raise ArgumentError(f"unknown rule {rule!r}; choose one of {', '.join(get_args(Rule))}")
+
+
+def _unknown_strategy(text: object) -> str:
+    shown = repr(text) if len(str(text)) <= MOST_CHARACTERS else f"of {len(str(text)):,} characters"
+    near = difflib.get_close_matches(shown.strip("'").lower(), _COMMON, n=1)
+    examples = ", ".join(argument.example for argument in STRATEGIES.values())
+    hint = f"did you mean {near[0]!r}?" if near else f"choose from {examples}"
+    return f"unknown threshold strategy {shown}; {hint}"

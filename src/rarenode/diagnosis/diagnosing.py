@@ -1,4 +1,4 @@
-"""`diagnose`: from labels and probabilities to what became of each node."""
+"""`diagnose`: from labels and probabilities to the state of each node, and the reasons why nodes are missed."""
 
 from __future__ import annotations
 
@@ -7,24 +7,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rarenode.diagnosis.blocking import find_blocking
-from rarenode.diagnosis.carried import carried_cells
-from rarenode.diagnosis.confusion import find_confusion
-from rarenode.diagnosis.mean_uncertainty import mean_uncertainty
+from rarenode.diagnosis.evidence import (
+    Positives,
+    blocking_ancestors,
+    confused_siblings,
+    mean_uncertainty,
+    member_predictions,
+)
 from rarenode.diagnosis.node_diagnosis import NodeDiagnosis
-from rarenode.diagnosis.ranks import rank_rows
-from rarenode.diagnosis.reasons import reasons_that_apply, states_of
-from rarenode.diagnosis.voices import find_voices
+from rarenode.diagnosis.ranks import rank_positives
+from rarenode.diagnosis.reasons import Reason, reasons_that_apply, states_of
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
-from rarenode.hierarchy.labels import as_label_matrix
-from rarenode.metrics import node_scores
-from rarenode.metrics.node_scores import as_array
-from rarenode.thresholds.thresholds import Thresholds, as_probabilities
+from rarenode.hierarchy.labels import as_array, as_label_matrix
+from rarenode.metrics import NodeScores, node_scores
+from rarenode.thresholds.probabilities import as_probabilities
+from rarenode.thresholds.thresholds import Thresholds
 
 Bools = NDArray[np.bool_]
 MOST_ROWS = 2**53
-"""Beyond this a float, which a count may come as, has no room for 1 more."""
+"""Floats represent all whole numbers up to this one."""
 
 
 def diagnose(
@@ -35,25 +37,25 @@ def diagnose(
     training_positives: ArrayLike,
     *,
     scored: ArrayLike | None = None,
-    highest_voice: Any = None,
+    highest_member_probs: Any = None,
     uncertainty: Any = None,
 ) -> NodeDiagnosis:
-    """Say of each node whether it is found, and of a missed one why it may be missed.
+    """Determine for each node whether it is found, and for each missed node why it may be missed.
 
     Args:
         Y: labels (rows, nodes), 0 or 1, of rows that the model was not trained on.
         probs: the model's probabilities (rows, nodes).
         hierarchy: its node order is the order of the columns.
-        thresholds: what decides.
-        training_positives: for each node, how many of the rows that the model was trained on carry it.
+        thresholds: which turn the probabilities into predictions.
+        training_positives: for each node, its number of positives among the training rows.
         scored: boolean mask of the nodes that count; None counts all.
-        highest_voice: (rows, nodes), the highest probability that a member, or the forest, gives by itself; None if
-            the model has a single voice.
-        uncertainty: (rows, nodes), how unsure the model is; None if that is unknown.
+        highest_member_probs: (rows, nodes), the highest probability of any single member, or the forest; None for a
+            model with one member.
+        uncertainty: (rows, nodes), the uncertainty of the model; None if unknown.
 
     Raises:
-        ArgumentError: an argument is not what it should be; the message says which, and where.
-        LabelError: the labels are not 0 or 1, or not of the shape of the probabilities.
+        ArgumentError: an argument is invalid; the message says which, and where.
+        LabelError: the labels are not 0 or 1, or do not have the shape of the probabilities.
 
     >>> pets = Hierarchy.from_edges([("pet", "cat"), ("pet", "dog")])
     >>> Y, probs = [[1, 1, 0], [1, 0, 1]], [[0.9, 0.2, 0.7], [0.9, 0.1, 0.8]]
@@ -61,45 +63,44 @@ def diagnose(
     >>> result.state.tolist()
     ['found', 'missed', 'found']
     >>> result.explain(1)
-    "Confused with 'dog': it is decided instead in the only row that carries the node."
+    "Confused with 'dog', which is predicted instead in its only positive."
     """
-    labels = as_label_matrix(as_array(Y), hierarchy.nodes)
+    labels = as_label_matrix(Y, hierarchy.nodes)
     probabilities = as_probabilities(probs)
     if labels.shape != probabilities.shape:
         raise LabelError(f"labels {labels.shape} and probabilities {probabilities.shape} must have the same shape")
-    decided = thresholds.decide(probabilities, hierarchy)
+    predicted = thresholds.decide(probabilities, hierarchy)
     training_rows = _as_counts(training_positives, len(hierarchy))
-    counts = _as_mask(scored, len(hierarchy))
-    voices = None if highest_voice is None else _as_voices(highest_voice, labels.shape)
+    mask = _as_mask(scored, len(hierarchy))
+    highest = None if highest_member_probs is None else _as_member_probs(highest_member_probs, labels.shape)
     unsure = None if uncertainty is None else _as_uncertainty(uncertainty, labels.shape)
 
-    scores = node_scores(labels, decided)
-    state = states_of(scores, counts)
+    scores = node_scores(labels, predicted)
+    state = states_of(scores, mask)
     missed = state == "missed"
-    cells = carried_cells(labels, missed)
-    at_least = thresholds.values[cells.nodes]
-    # Nothing of a missed node is decided where it is carried: what passes there is blocked.
-    passes = cells.values(probabilities) >= at_least
-    blocked_rows = cells.count(passes, len(hierarchy))
-    heard = find_voices(voices, thresholds.values, cells)
-    ranks = rank_rows(probabilities, cells)
-    confused_rows, confused_with = find_confusion(labels, decided, hierarchy, cells)
+    positives = Positives.of(labels, missed)
+    # A missed node is predicted in none of its positives: where it reaches its threshold, it is blocked.
+    blocked = positives.values(probabilities) >= thresholds.values[positives.nodes]
+    blocked_rows = positives.count(blocked, len(hierarchy))
+    members = member_predictions(highest, thresholds.values, positives)
+    ranks = rank_positives(probabilities, positives.nodes, positives.rows)
+    confused_rows, confused_with = confused_siblings(labels, predicted, hierarchy, positives)
     return NodeDiagnosis(
         hierarchy=hierarchy,
         all_rows=len(labels),
         rule=thresholds.rule,
         state=state,
-        scored=counts,
+        scored=mask,
         training_rows=training_rows,
         scores=scores,
         thresholds=thresholds.values,
-        uncertainty=np.full(len(hierarchy), np.nan) if unsure is None else mean_uncertainty(unsure, labels, decided),
+        uncertainty=np.full(len(hierarchy), np.nan) if unsure is None else mean_uncertainty(unsure, labels, predicted),
         reasons=reasons_that_apply(
             missed,
             training_rows=training_rows,
             blocked_rows=blocked_rows,
             rank_chance=ranks.rank_chance,
-            voice_chance=heard.chance,
+            member_chance=members.chance,
             confused_rows=confused_rows,
             rows=scores.support,
         ),
@@ -111,15 +112,60 @@ def diagnose(
         cut_rank=ranks.cut_rank,
         cut_hits=ranks.cut_hits,
         blocked_rows=blocked_rows,
-        blocked_by=find_blocking(probabilities, thresholds.values, hierarchy, cells.where(passes)),
+        blocked_by=blocking_ancestors(probabilities, thresholds.values, hierarchy, positives.where(blocked)),
         confused_rows=confused_rows,
         confused_with=confused_with,
-        voice_rows=heard.carried_rows,
-        voice_all_rows=heard.all_rows,
+        member_rows=members.positives,
+        member_all_rows=members.rows,
     )
 
 
-# --- what may be given ---------------------------------------------------------------------------------------------
+def diagnose_counts(
+    hierarchy: Hierarchy,
+    scores: NodeScores,
+    thresholds: Thresholds,
+    training_rows: NDArray[np.int64],
+    scored: NDArray[np.bool_],
+) -> NodeDiagnosis:
+    """A diagnosis without probabilities, for runs of which only the counts of each node were kept.
+
+    Of the reasons only ``no_training_rows`` can be known; other missed nodes have none.
+    """
+    nodes = len(hierarchy)
+    state = states_of(scores, scored)
+    without_training = (state == "missed") & (training_rows == 0)
+    reasons: tuple[tuple[Reason, ...], ...] = tuple(
+        ("no_training_rows",) if applies else () for applies in without_training.tolist()
+    )
+    zeros, unknown = np.zeros(nodes, dtype=np.int64), np.full(nodes, np.nan)
+    return NodeDiagnosis(
+        hierarchy=hierarchy,
+        all_rows=0,
+        rule=thresholds.rule,
+        state=state,
+        scored=scored,
+        training_rows=training_rows,
+        scores=scores,
+        thresholds=thresholds.values,
+        uncertainty=unknown,
+        reasons=reasons,
+        best_rank=zeros,
+        rank_chance=unknown,
+        auc=unknown,
+        cut_prob=unknown,
+        cut_next=unknown,
+        cut_rank=zeros,
+        cut_hits=zeros,
+        blocked_rows=zeros,
+        blocked_by=zeros - 1,
+        confused_rows=zeros,
+        confused_with=zeros - 1,
+        member_rows=zeros,
+        member_all_rows=zeros,
+    )
+
+
+# --- checks --------------------------------------------------------------------------------------------------------
 
 
 def _as_counts(training_positives: ArrayLike, nodes: int) -> NDArray[np.int64]:
@@ -144,21 +190,21 @@ def _as_mask(scored: ArrayLike | None, nodes: int) -> Bools:
     return mask
 
 
-def _as_voices(highest_voice: Any, shape: tuple[int, ...]) -> NDArray[np.floating[Any]]:
+def _as_member_probs(highest_member_probs: Any, shape: tuple[int, ...]) -> NDArray[np.floating[Any]]:
     try:
-        voices = as_probabilities(highest_voice)
+        highest = as_probabilities(highest_member_probs)
     except ArgumentError as error:
-        raise ArgumentError(f"highest_voice: {error}") from None
-    if voices.shape != shape:
-        raise ArgumentError(f"highest_voice {voices.shape} and labels {shape} must have the same shape")
-    return voices
+        raise ArgumentError(f"highest_member_probs: {error}") from None
+    if highest.shape != shape:
+        raise ArgumentError(f"highest_member_probs {highest.shape} and labels {shape} must have the same shape")
+    return highest
 
 
 def _as_uncertainty(uncertainty: Any, shape: tuple[int, ...]) -> NDArray[np.floating[Any]]:
     values = as_array(uncertainty)
     if values.shape != shape or values.dtype.kind not in "iuf":
         raise ArgumentError(f"uncertainty must be numbers of the shape {shape}; got {values.dtype} {values.shape}")
-    # The smallest and the largest need no array of their own, and are NaN where one is.
+    # Minimum and maximum need no temporary array, and are NaN if any value is.
     if values.size and not (np.isfinite(values.min()) and np.isfinite(values.max())):
         row, node = np.argwhere(~np.isfinite(values))[0].tolist()
         raise ArgumentError(f"row {row}, column {node}: an uncertainty must be finite, got {values[row, node]}")

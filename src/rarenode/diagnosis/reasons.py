@@ -1,8 +1,8 @@
-"""The states of a node, and the reasons why one is missed.
+"""The states of a node, and the reasons why a node is missed.
 
-Several reasons may hold for a node. They are ordered so that the first is the one to act on: without training rows
-nothing else matters; what an ancestor blocks, no change at the node itself can find; a threshold is cheaper to change
-than a model.
+Several reasons may apply to a node. They are ordered so that the first is the one to act on: without training rows
+nothing else matters; a node that an ancestor blocks cannot be found by changing the node alone; a threshold is easier
+to change than a model.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.diagnosis.lists import Ints
 from rarenode.metrics import NodeScores
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 State = Literal["found", "missed", "no_rows", "not_scored"]
 STATES: tuple[State, ...] = ("found", "missed", "no_rows", "not_scored")
-"""``found``: decided in a row that carries it; ``missed``: carried, and decided in no such row; ``no_rows``: carried by
-no row; ``not_scored``: left out of scoring, whatever else holds."""
+"""``found``: at least one true positive; ``missed``: positives, but no true positive; ``no_rows``: no positives;
+``not_scored``: excluded from scoring, whatever else applies."""
 
 Reason = Literal[
     "no_training_rows",
@@ -28,29 +31,28 @@ Reason = Literal[
     "hidden_by_threshold",
     "members_disagree",
     "confused_with_sibling",
-    "not_told_apart",
+    "not_separated",
 ]
 REASONS: Mapping[Reason, str] = MappingProxyType(
     {
-        "no_training_rows": "No row that the model was trained on carries the node, so nothing could be learnt of it.",
+        "no_training_rows": "No training row has the node as a label, so nothing could be learnt about it.",
         "blocked_by_ancestor": (
-            "In a row that carries it the node reaches its own threshold, but an ancestor does not reach its own, and "
+            "In one of its positive rows the node reaches its threshold, but an ancestor does not reach its own, and "
             "the node is dropped with it."
         ),
         "hidden_by_threshold": (
-            "The model ranks rows that carry the node further up than chance would, but its threshold is above them "
-            "all; a lower one finds some of them."
+            "The model ranks positive rows of the node higher than chance would, but its threshold is above all of "
+            "them; a lower one finds some."
         ),
         "members_disagree": (
-            "In rows that carry the node one member of the model, or its forest, reaches the threshold by itself, more "
-            "often than chance would; together they do not decide it."
+            "In positive rows of the node a single member of the model, or its forest, reaches the threshold more "
+            "often than chance would; the combined probability does not."
         ),
         "confused_with_sibling": (
-            "In at least half of the rows that carry the node one and the same sibling is decided that they do not "
-            "carry."
+            "In at least half of the node's positive rows the same sibling is predicted, and wrong."
         ),
-        "not_told_apart": (
-            "None of the other reasons: the model does not tell the rows that carry the node from the others."
+        "not_separated": (
+            "None of the other reasons: the model does not separate the node's positive rows from the others."
         ),
     }
 )
@@ -63,18 +65,19 @@ NAMES: Mapping[Reason, str] = MappingProxyType(
         "hidden_by_threshold": "hidden by the threshold",
         "members_disagree": "members disagree",
         "confused_with_sibling": "confused with a sibling",
-        "not_told_apart": "not told apart",
+        "not_separated": "not separated",
     }
 )
-"""What each reason is called."""
+"""A short name for each reason."""
 
 UNLIKELY = 0.01
-"""Ranks that a random order reaches at most this often are taken as learnt. Each missed node is a try: of a thousand
-that the model knows nothing of, at most about ten are named by luck. With the usual 0.05 it would be fifty, as many as
-are truly hidden; much below 0.01 a single row among a few hundred could not count even if it came first."""
+"""Significance level: ranks that a random order reaches at most this often are taken as learnt. Each missed node is a
+test: of a thousand nodes about which the model knows nothing, at most about ten are reported by chance. At the usual
+0.05 it would be fifty, as many as are truly hidden; much below 0.01 a single positive among a few hundred rows could
+not be significant even if it ranked first."""
 
 
-def states_of(scores: NodeScores, scored: NDArray[np.bool_]) -> NDArray[np.str_]:
+def states_of(scores: NodeScores, scored: Bools) -> NDArray[np.str_]:
     """The state of each node."""
     holds = {"not_scored": ~scored, "no_rows": scores.support == 0, "found": scores.true_positives > 0}
     codes = np.select(list(holds.values()), [STATES.index(state) for state in holds], STATES.index("missed"))
@@ -83,26 +86,26 @@ def states_of(scores: NodeScores, scored: NDArray[np.bool_]) -> NDArray[np.str_]
 
 
 def reasons_that_apply(
-    missed: NDArray[np.bool_],
+    missed: Bools,
     *,
     training_rows: Ints,
     blocked_rows: Ints,
-    rank_chance: NDArray[np.float64],
-    voice_chance: NDArray[np.float64],
+    rank_chance: Floats,
+    member_chance: Floats,
     confused_rows: Ints,
     rows: Ints,
 ) -> tuple[tuple[Reason, ...], ...]:
-    """For each node its reasons, the first in precedence first; none where it is not missed."""
-    applies: dict[Reason, NDArray[np.bool_]] = {
+    """For each node its reasons, in order of precedence; none where it is not missed."""
+    applies: dict[Reason, Bools] = {
         "no_training_rows": training_rows == 0,
         "blocked_by_ancestor": blocked_rows > 0,
-        # What is blocked has reached its threshold, which then hides nothing.
+        # A blocked node has reached its threshold, so the threshold does not hide it.
         "hidden_by_threshold": (rank_chance <= UNLIKELY) & (blocked_rows == 0),
-        "members_disagree": voice_chance <= UNLIKELY,
+        "members_disagree": member_chance <= UNLIKELY,
         "confused_with_sibling": 2 * confused_rows >= rows,
     }
     reasons: list[tuple[Reason, ...]] = [()] * len(missed)
     for node in np.flatnonzero(missed).tolist():
         some = tuple(reason for reason in REASONS if reason in applies and applies[reason][node])
-        reasons[node] = some or ("not_told_apart",)
+        reasons[node] = some or ("not_separated",)
     return tuple(reasons)

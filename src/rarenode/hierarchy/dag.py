@@ -1,4 +1,4 @@
-"""`Hierarchy`: what is above what, frozen, in one canonical order, with labels as matrices over its nodes."""
+"""`Hierarchy`: a frozen DAG of named nodes in canonical order, with label matrices over its nodes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
@@ -15,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode.errors import HierarchyError, NotClosedError, UnknownLabelError
-from rarenode.hierarchy.labels import as_label_matrix, first_gap
-from rarenode.hierarchy.ordering import Order, order_nodes
+from rarenode.hierarchy.construction import Order, order_nodes, order_paths
+from rarenode.hierarchy.labels import as_array, as_label_matrix, first_gap
 
-MOST_CHARACTERS_TO_COMPARE = 200_000  # a hint is a kindness; it must not make an error slow
+MOST_CHARACTERS_TO_COMPARE = 200_000  # a suggestion must not make an error slow
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -50,7 +49,7 @@ class Hierarchy:
     """The child's column of each edge, in the order of ``edge_parents`` (read-only)."""
 
     def __init__(self, order: Order) -> None:
-        """Use `from_edges` or `from_paths`; they put nodes into the order that this expects."""
+        """Use `from_edges` or `from_paths`; they put nodes into canonical order."""
         frozen: dict[str, object] = {
             "nodes": order.nodes,
             "index": MappingProxyType({name: column for column, name in enumerate(order.nodes)}),
@@ -65,36 +64,29 @@ class Hierarchy:
         """Build from (parent, child) pairs; ``nodes`` adds nodes that have no edge.
 
         Raises:
-            HierarchyError: an edge that is not a pair of names, leads from a node to itself, or stands there twice.
-            CycleError: the edges run in a circle; the message prints it.
+            HierarchyError: an edge is not a pair of names, joins a node to itself, or is repeated.
+            CycleError: the edges form a cycle; the message prints it.
         """
         return cls(order_nodes(edges, nodes))
 
     @classmethod
-    def from_paths(cls, paths: Iterable[str], separator: str = " > ") -> Self:
+    def from_paths(cls, paths: Iterable[str], separator: str | None = None) -> Self:
         """Build a tree from paths such as ``"a > b > c"``. Each prefix of a path is a node, named by the whole prefix.
+
+        Args:
+            paths: one text for each path.
+            separator: what separates the steps of a path. None means ``" > "``, and refuses paths of which none
+                contains that and some contain another common separator; a separator that is given is used as it is.
+
+        Raises:
+            HierarchyError: a path has an empty step, or the separator seems to be another one.
 
         >>> Hierarchy.from_paths(["a > b > c", "a > d"]).nodes
         ('a', 'a > b', 'a > d', 'a > b > c')
+        >>> Hierarchy.from_paths(["a/b", "a/c"], separator="/").nodes
+        ('a', 'a/b', 'a/c')
         """
-        if isinstance(paths, str):
-            raise HierarchyError("paths must be a collection of paths, not one text")
-        if not separator:
-            raise HierarchyError("the separator must not be empty")
-        nodes: dict[str, None] = {}
-        edges: dict[tuple[str, str], None] = {}
-        for place, path in enumerate(paths):
-            if not isinstance(path, str):
-                raise HierarchyError(f"path {place}: expected text, got {type(path).__name__} {path!r}")
-            steps = path.split(separator)
-            if not all(steps):
-                raise HierarchyError(f"path {place} {path!r}: a step is empty")
-            prefixes = [steps[0]]
-            for step in steps[1:]:
-                prefixes.append(f"{prefixes[-1]}{separator}{step}")
-            nodes.update(dict.fromkeys(prefixes))
-            edges.update(dict.fromkeys(pairwise(prefixes)))
-        return cls(order_nodes(edges, nodes))
+        return cls(order_paths(paths, separator))
 
     # --- shape ---------------------------------------------------------------------------------------------------
 
@@ -144,7 +136,7 @@ class Hierarchy:
     def encode(self, label_sets: Iterable[Iterable[str]]) -> NDArray[np.bool_]:
         """Label sets, one for each row, as a boolean matrix (rows, nodes). Ancestors are not added: see `close`."""
         if isinstance(label_sets, str):
-            raise UnknownLabelError("label sets must be a collection with one set of labels for each row, not one text")
+            raise UnknownLabelError("label sets must be a collection of sets, one for each row, not a single string")
         rows: list[int] = []
         columns: list[int] = []
         count = 0
@@ -173,7 +165,7 @@ class Hierarchy:
         closed = labels.T.copy()  # nodes first: a level is then a few contiguous rows
         for parents, starts, children in self.levels_upwards:
             closed[parents] |= np.logical_or.reduceat(closed[children], starts, axis=0)
-        return np.ascontiguousarray(closed.T).astype(np.asarray(Y).dtype, copy=False)
+        return np.ascontiguousarray(closed.T).astype(as_array(Y).dtype, copy=False)
 
     def is_closed(self, Y: Any) -> bool:
         """Whether every label in ``Y`` comes with all its ancestors."""
@@ -186,7 +178,7 @@ class Hierarchy:
         if gap is not None:
             row, child, parent = gap
             raise NotClosedError(
-                f"row {row} carries {self.nodes[child]!r} but not its parent {self.nodes[parent]!r}; "
+                f"row {row} has the label {self.nodes[child]!r} but not its parent {self.nodes[parent]!r}; "
                 "Hierarchy.close adds the ancestors of every label"
             )
         return labels
@@ -194,9 +186,8 @@ class Hierarchy:
     def sum_over_descendants(self, values: NDArray[Number]) -> NDArray[Number]:
         """For each node, the sum of ``values`` over the node and its distinct descendants.
 
-        A value climbs from a node with one parent to that parent, so a tree costs its edges. Where a node has several
-        parents, paths may meet again further up and must not count twice: what has climbed there goes to each of the
-        node's ancestors directly.
+        The sum of a node with one parent is added to that parent, so a tree costs its edges. Above a node with several
+        parents, paths may meet again and must not count twice: its sum is added to each of its ancestors directly.
         """
         sums = np.array(values)
         if sums.shape != (len(self),):
@@ -208,15 +199,15 @@ class Hierarchy:
                 sums[parents[0]] += sums[column]
             elif parents:
                 several_parents.append((column, sums[column]))
-        for column, climbed in several_parents:
-            sums[_reach(column, self._above)] += climbed
+        for column, subtotal in several_parents:
+            sums[_reach(column, self._above)] += subtotal
         return sums
 
     # --- identity ------------------------------------------------------------------------------------------------
 
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 of the content: the same for equal hierarchies, whatever the order they were given in."""
+        """sha256 of the content: the same for equal hierarchies, whatever the order of the input."""
         content = [self.nodes, self.edge_parents.tolist(), self.edge_children.tolist()]
         return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode("ascii")).hexdigest()
 
@@ -244,7 +235,7 @@ class Hierarchy:
         raise AttributeError(f"a hierarchy is frozen; {name!r} cannot be deleted")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The read-only mapping does not pickle, and need not: the order holds everything.
+        # The read-only mapping cannot be pickled; the order is enough to rebuild it.
         return type(self), (Order(self.nodes, self.depth, self.edge_parents, self.edge_children),)
 
     def __copy__(self) -> Self:
@@ -253,7 +244,7 @@ class Hierarchy:
     def __deepcopy__(self, memo: object) -> Self:
         return self
 
-    # --- inside --------------------------------------------------------------------------------------------------
+    # --- internals --------------------------------------------------------------------------------------------------
 
     @cached_property
     def _above(self) -> list[list[int]]:
@@ -285,8 +276,8 @@ class Hierarchy:
     def levels_upwards(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
         """(parents, starts, children) for each depth of parents, the deepest first.
 
-        ``children[starts[i]:starts[i + 1]]`` are the children of ``parents[i]``. When a level is reached, all that lies
-        below it is done: this is how whole-array code walks the graph without a loop over nodes.
+        ``children[starts[i]:starts[i + 1]]`` are the children of ``parents[i]``. All deeper levels come before, so
+        whole-array code can walk the graph from the leaves up without a loop over nodes.
         """
         parents, starts = self.families
         # Columns are sorted by depth, so each level is one slice of the parents and one slice of the edges.

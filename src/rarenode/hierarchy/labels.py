@@ -1,4 +1,4 @@
-"""Checks that a label matrix is one: rows x nodes, values 0 and 1, every label with all its ancestors."""
+"""Checks of label matrices: (rows, nodes), values 0 and 1, every label with all its ancestors."""
 
 from __future__ import annotations
 
@@ -10,12 +10,30 @@ from numpy.typing import NDArray
 
 from rarenode.errors import LabelError
 
-CELLS_AT_A_TIME = 1 << 25
+CELLS_PER_BLOCK = 1 << 25
+
+
+def as_array(values: Any) -> NDArray[Any]:
+    """The values as a numpy array; a tensor is detached and moved to the CPU."""
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+
+
+def as_indicator(values: Any, what: str) -> NDArray[np.bool_]:
+    """``values`` as booleans (rows, nodes), or an error that calls them ``what``."""
+    array = as_array(values)
+    if array.ndim != 2:
+        raise LabelError(f"{what} must have the shape (rows, nodes); got {array.shape}")
+    if array.dtype == np.bool_:
+        return array
+    if array.dtype.kind not in "iuf" or not np.isin(array, (0, 1)).all():
+        raise LabelError(f"{what} must be 0 or 1")
+    indicator: NDArray[np.bool_] = array == 1
+    return indicator
 
 
 def as_label_matrix(Y: Any, nodes: Sequence[str]) -> NDArray[np.bool_]:
     """``Y`` as booleans (rows, nodes), or an error that says what is wrong and where."""
-    array = np.asarray(Y)
+    array = as_array(Y)
     if array.ndim != 2 or array.shape[1] != len(nodes):
         raise LabelError(
             f"labels must have the shape (rows, {len(nodes)}), one column for each node; got {array.shape}. "
@@ -37,7 +55,7 @@ def first_gap(
     labels: NDArray[np.bool_], parents: NDArray[np.int64], children: NDArray[np.int64]
 ) -> tuple[int, int, int] | None:
     """The first (row, child, parent) where the child is labelled and its parent is not, or None."""
-    step = max(1, CELLS_AT_A_TIME // max(1, len(labels)))  # bounds the memory, whatever the number of edges
+    step = max(1, CELLS_PER_BLOCK // max(1, len(labels)))  # bounds the memory, whatever the number of edges
     for start in range(0, len(parents), step):
         edges = slice(start, start + step)
         gaps = labels[:, children[edges]] & ~labels[:, parents[edges]]

@@ -1,14 +1,27 @@
-"""Arrays in, numbers out: how well each node is found, and all of them together, by depth and by rarity."""
+"""Metrics: arrays in, numbers out. Scores of each node, of all nodes together, by depth and by rarity."""
 
-from rarenode.metrics.node_scores import NodeScores, node_scores
-from rarenode.metrics.summaries import RARITY_BANDS, Summary, rarity_masks, summary, summary_by_depth, summary_by_rarity
+from rarenode.metrics.per_node import NodeScores, node_scores
+from rarenode.metrics.summaries import (
+    RARITY_BANDS,
+    GroupedSummary,
+    GroupSummary,
+    Summary,
+    rarity_masks,
+    summarize_groups,
+    summary,
+    summary_by_depth,
+    summary_by_rarity,
+)
 
 __all__ = [
     "RARITY_BANDS",
+    "GroupSummary",
+    "GroupedSummary",
     "NodeScores",
     "Summary",
     "node_scores",
     "rarity_masks",
+    "summarize_groups",
     "summary",
     "summary_by_depth",
     "summary_by_rarity",

@@ -1,9 +1,8 @@
-"""Micro-averaged average precision: all (row, node) cells ranked together.
+"""Average precision and the precision-recall curve, micro-averaged: all cells (row, node) are ranked together.
 
-AP is the sum, over the distinct scores s in falling order, of (recall at s - recall before) x (precision at s), where
-a cell counts as predicted if its score is at least s. Recall only rises at scores that a positive cell has, so the
-sum runs over those alone: with all scores and the positive ones sorted, two binary searches count what lies at or
-above each.
+A threshold predicts every cell whose score is at least the threshold. Between two scores of positive cells a lower
+threshold adds only false positives, so both functions look at scores of positive cells alone: with all scores and the
+positive ones sorted, two binary searches count what lies at or above each.
 """
 
 from __future__ import annotations
@@ -13,23 +12,51 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+POINTS = 100
+"""Points of the precision-recall curve: recalls of 1/100, 2/100, up to 1."""
+
 
 def average_precision(truth: NDArray[np.bool_], scores: NDArray[Any]) -> float:
-    """AP of ``scores`` over all cells; 0 if no cell is positive."""
+    """The sum, over falling distinct scores, of the increase in recall times the precision; 0 without positive cells.
+
+    >>> average_precision(np.array([[True, False, True]]), np.array([[0.9, 0.5, 0.1]]))
+    0.8333333333333333
+    """
     positives = np.sort(scores[truth])
     if not len(positives):
         return 0.0
     everything = np.sort(scores, axis=None)
     thresholds, first, count = np.unique(positives, return_index=True, return_counts=True)
     hits = len(positives) - first
-    claimed = everything.size - np.searchsorted(everything, thresholds, side="left")
-    return float((count * (hits / claimed)).sum() / len(positives))
+    predicted = everything.size - np.searchsorted(everything, thresholds, side="left")
+    return float((count * (hits / predicted)).sum() / len(positives))
 
 
-def binary_average_precision(hits: int, claimed: int, positives: int, cells: int) -> float:
-    """AP of 0/1 predictions, which have two thresholds only: "predicted" and "everything"."""
+def binary_average_precision(hits: int, predicted: int, positives: int, cells: int) -> float:
+    """Average precision of 0/1 predictions, from counts of cells: the thresholds are 1 and 0, which predicts all."""
     if not positives:
         return 0.0
     recall = hits / positives
-    precision = hits / claimed if claimed else 0.0
+    precision = hits / predicted if predicted else 0.0
     return recall * precision + (1 - recall) * (positives / cells)
+
+
+def precision_at_recalls(truth: NDArray[np.bool_], scores: NDArray[Any]) -> NDArray[np.float64] | None:
+    """The best precision at a recall of at least 0.01, 0.02, ..., 1.00; None without positive cells.
+
+    >>> truth, scores = np.array([[True, False, True]]), np.array([[0.9, 0.5, 0.1]])
+    >>> precision_at_recalls(truth, scores)[[0, 49, 50, 99]].round(3)
+    array([1.   , 1.   , 0.667, 0.667])
+    """
+    positives = np.sort(scores[truth])
+    if not len(positives):
+        return None
+    everything = np.sort(scores, axis=None)
+    thresholds, first = np.unique(positives, return_index=True)
+    hits = len(positives) - first  # falling, as thresholds rise
+    precision = hits / (everything.size - np.searchsorted(everything, thresholds, side="left"))
+    best_up_to = np.maximum.accumulate(precision)
+    # In whole numbers, as 0.29 * 100 is a little less than 29: the highest threshold with hits / positives >= recall.
+    wanted = np.arange(1, POINTS + 1) * len(positives)
+    enough = np.searchsorted(-hits * POINTS, -wanted, side="right") - 1
+    return np.asarray(best_up_to[enough], dtype=np.float64)

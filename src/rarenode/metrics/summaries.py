@@ -1,13 +1,14 @@
-"""The paper's five figures, and the count it never gives: how many nodes are predicted, and found, at all.
+"""Scores of all nodes together, and of groups of nodes: by rarity and by depth.
 
 ``f1``, ``precision`` and ``recall`` are means over scored nodes of the node-wise scores (0 where undefined); ``ap``
-and ``bin_ap`` are micro-averaged over scored nodes, ``bin_ap`` from the 0/1 predictions. All are fractions.
+and ``bin_ap`` are micro-averaged over scored nodes, ``bin_ap`` from the 0/1 predictions. All are fractions. These are
+the five measures of the paper. ``nodes_found``, the number of nodes with a true positive, is added here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from numbers import Real
 from types import MappingProxyType
 from typing import Any
@@ -17,13 +18,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy.labels import as_array, as_indicator
 from rarenode.metrics.average_precision import average_precision, binary_average_precision
-from rarenode.metrics.node_scores import as_array, as_indicator, node_scores
+from rarenode.metrics.per_node import node_scores
 
 RARITY_BANDS: Mapping[str, tuple[int, float]] = MappingProxyType(
     {"0": (0, 0), "1-4": (1, 4), "5-19": (5, 19), "20-99": (20, 99), "100+": (100, np.inf)}
 )
-"""Bands of positive training rows of a node: name -> (fewest, most)."""
+"""Bands of the number of training positives of a node: name -> (fewest, most)."""
+RECALL_BINS = 11
+"""Bins of a recall histogram: a recall of 0, then each tenth above it, upper edge included."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +44,11 @@ class Summary:
     nodes_predicted: int
     """Nodes predicted in at least one row."""
     nodes_found: int
-    """Nodes predicted in at least one row that carries them."""
+    """Nodes with at least one true positive."""
 
 
 def summary(Y: Any, probs: Any, threshold: float = 0.5, scored: ArrayLike | None = None) -> Summary:
-    """Summarise predictions: a node is predicted where its probability is at least the threshold.
+    """Score predictions: a node is predicted where its probability is at least the threshold.
 
     Args:
         Y: labels (rows, nodes), 0 or 1.
@@ -57,7 +61,7 @@ def summary(Y: Any, probs: Any, threshold: float = 0.5, scored: ArrayLike | None
     (0.5, 1.0, 1)
     """
     truth, probabilities = _check(Y, probs, threshold)
-    return _summarise(truth, probabilities, threshold, _mask(scored, truth.shape[1]))
+    return _summarize(truth, probabilities, threshold, _mask(scored, truth.shape[1]))
 
 
 def summary_by_depth(
@@ -69,15 +73,15 @@ def summary_by_depth(
         raise LabelError(f"labels have {truth.shape[1]} columns and the hierarchy {len(hierarchy)} nodes")
     mask = _mask(scored, truth.shape[1])
     depths = np.unique(hierarchy.depth[mask]).tolist()
-    return {depth: _summarise(truth, probabilities, threshold, mask & (hierarchy.depth == depth)) for depth in depths}
+    return {depth: _summarize(truth, probabilities, threshold, mask & (hierarchy.depth == depth)) for depth in depths}
 
 
 def summary_by_rarity(
     Y: Any, probs: Any, training_positives: ArrayLike, threshold: float = 0.5, scored: ArrayLike | None = None
 ) -> dict[str, Summary]:
-    """`summary` of the nodes of each rarity band, by the number of training rows that carry the node.
+    """`summary` of the nodes of each rarity band, by the node's number of training positives.
 
-    All five bands of `RARITY_BANDS` are there, the rarest first; one without nodes has ``nodes == 0``.
+    All five bands of `RARITY_BANDS` are included, the rarest first; one without nodes has ``nodes == 0``.
     """
     truth, probabilities = _check(Y, probs, threshold)
     mask = _mask(scored, truth.shape[1])
@@ -87,7 +91,7 @@ def summary_by_rarity(
             f"training_positives must have one count for each of {truth.shape[1]} nodes; got {count.shape}"
         )
     return {
-        band: _summarise(truth, probabilities, threshold, mask & of_band)
+        band: _summarize(truth, probabilities, threshold, mask & of_band)
         for band, of_band in rarity_masks(count).items()
     }
 
@@ -102,18 +106,118 @@ def rarity_masks(training_positives: NDArray[Any]) -> dict[str, NDArray[np.bool_
     return {band: (count >= fewest) & (count <= most) for band, (fewest, most) in RARITY_BANDS.items()}
 
 
-def _summarise(truth: NDArray[np.bool_], probs: NDArray[Any], threshold: float, mask: NDArray[np.bool_]) -> Summary:
+# --- groups --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GroupSummary:
+    """The scores of one group of nodes."""
+
+    group: str
+    """``all``, ``5-19 training rows``, ``depth 3``."""
+    summary: Summary
+    recall_histogram: tuple[int, ...]
+    """How many of its nodes with positives have a recall in each of `RECALL_BINS` bins."""
+    ends_section: bool
+    """Whether it is the last group of its kind."""
+
+
+@dataclass(frozen=True)
+class GroupedSummary:
+    """Scores of all scored nodes, of each rarity band and of each depth. What `summarize_groups` returns."""
+
+    all: Summary
+    by_rarity: dict[str, Summary]
+    by_depth: dict[int, Summary]
+    recall_histograms: dict[str, tuple[int, ...]]
+    """By name of the group; see `GroupSummary.recall_histogram`."""
+
+    def groups(self) -> Iterator[GroupSummary]:
+        """All nodes, then the rarity bands that have nodes, then the depths."""
+        rarity = {_band_name(band): part for band, part in self.by_rarity.items() if part.nodes}
+        depth = {_depth_name(level): part for level, part in self.by_depth.items()}
+        for kind in ({"all": self.all}, rarity, depth):
+            for place, (group, part) in enumerate(kind.items(), start=1):
+                yield GroupSummary(group, part, self.recall_histograms[group], place == len(kind))
+
+
+def summarize_groups(
+    Y: NDArray[np.bool_],
+    probs: NDArray[Any],
+    predicted: NDArray[np.bool_],
+    hierarchy: Hierarchy,
+    training_positives: NDArray[np.int64],
+    scored: NDArray[np.bool_],
+) -> GroupedSummary:
+    """Score predictions that were made with any thresholds, by group of nodes; ``ap`` comes from the probabilities.
+
+    Args:
+        Y: labels (rows, nodes).
+        probs: probabilities (rows, nodes).
+        predicted: predictions (rows, nodes).
+        hierarchy: its node order is the order of the columns.
+        training_positives: for each node, its number of positives among the training rows.
+        scored: boolean mask of the nodes that count.
+    """
+
+    def by_group(values: NDArray[Any]) -> tuple[Summary, dict[str, Summary], dict[int, Summary]]:
+        return (
+            summary(Y, values, scored=scored),
+            summary_by_rarity(Y, values, training_positives, scored=scored),
+            summary_by_depth(Y, values, hierarchy, scored=scored),
+        )
+
+    # Predictions of 0 and 1 at a threshold of 0.5 are themselves.
+    (every, rarity, depth), (every_p, rarity_p, depth_p) = by_group(predicted), by_group(probs)
+    return GroupedSummary(
+        all=replace(every, ap=every_p.ap),
+        by_rarity={name: replace(s, ap=rarity_p[name].ap) for name, s in rarity.items()},
+        by_depth={level: replace(s, ap=depth_p[level].ap) for level, s in depth.items()},
+        recall_histograms=_recall_histograms(Y, predicted, hierarchy, training_positives, scored),
+    )
+
+
+def _recall_histograms(
+    Y: NDArray[np.bool_],
+    predicted: NDArray[np.bool_],
+    hierarchy: Hierarchy,
+    training_positives: NDArray[np.int64],
+    scored: NDArray[np.bool_],
+) -> dict[str, tuple[int, ...]]:
+    scores = node_scores(Y, predicted)
+    counted = scored & (scores.support > 0)
+    # In whole numbers, so that a recall of exactly three tenths belongs to the third.
+    bins = -(-10 * scores.true_positives // np.maximum(scores.support, 1))
+    groups = {"all": counted}
+    groups |= {_band_name(band): counted & mask for band, mask in rarity_masks(training_positives).items()}
+    levels = np.unique(hierarchy.depth).tolist()
+    groups |= {_depth_name(level): counted & (hierarchy.depth == level) for level in levels}
+    return {group: tuple(np.bincount(bins[mask], minlength=RECALL_BINS).tolist()) for group, mask in groups.items()}
+
+
+def _band_name(band: str) -> str:
+    return f"{band} training rows"
+
+
+def _depth_name(level: int) -> str:
+    return f"depth {level}"
+
+
+# --- one group -----------------------------------------------------------------------------------------------------
+
+
+def _summarize(truth: NDArray[np.bool_], probs: NDArray[Any], threshold: float, mask: NDArray[np.bool_]) -> Summary:
     if not mask.any():
         return Summary(0.0, 0.0, 0.0, 0.0, 0.0, nodes=0, nodes_predicted=0, nodes_found=0)
     if not mask.all():
         truth, probs = truth[:, mask], probs[:, mask]
     scores = node_scores(truth, probs >= threshold)
-    hits, claimed, positives = (int(v.sum()) for v in (scores.true_positives, scores.predicted, scores.support))
+    hits, predicted, positives = (int(v.sum()) for v in (scores.true_positives, scores.predicted, scores.support))
     return Summary(
         f1=float(scores.f1.mean()),
         precision=float(scores.precision.mean()),
         recall=float(scores.recall.mean()),
-        bin_ap=binary_average_precision(hits, claimed, positives, truth.size),
+        bin_ap=binary_average_precision(hits, predicted, positives, truth.size),
         ap=average_precision(truth, probs),
         nodes=truth.shape[1],
         nodes_predicted=int(np.count_nonzero(scores.predicted)),

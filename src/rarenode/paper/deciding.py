@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rarenode.data.dataset import Split
 from rarenode.errors import ArgumentError
 from rarenode.metrics import Summary, rarity_masks, summary, summary_by_depth, summary_by_rarity
-from rarenode.metrics.precision_recall import precision_at_recalls
+from rarenode.metrics.average_precision import precision_at_recalls
 from rarenode.paper.decided import (
     CalibrationName,
     CalibrationShown,

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from rarenode.diagnosis import NodeDiagnosis, diagnose
 from rarenode.metrics import summary
-from rarenode.metrics.average_precision import average_precision
+from rarenode.metrics.average_precision import average_precision, precision_at_recalls
 from rarenode.metrics.bootstrap import deviations_over_rows
-from rarenode.metrics.precision_recall import precision_at_recalls
 from rarenode.report.groups import rarity_bands
 from rarenode.report.run_report import BandCurve, RunReport
 from rarenode.report.unsure_rows import find_unsure_rows
@@ -55,7 +54,7 @@ def report_on_model(
         name=name,
         rows=rows,
         thresholds=thresholds,
-        highest_voice=asked.highest_voice(X),
+        highest_member_probs=asked.highest_member_probs(X),
         uncertainty=asked.uncertainty(X),
         decided_here=decision is not None,
     )
@@ -71,7 +70,7 @@ def report_on_probabilities(
     thresholds: Thresholds,
     training_rows: NDArray[np.int64] | None = None,
     row_numbers: NDArray[np.int64] | None = None,
-    highest_voice: NDArray[np.float32] | None = None,
+    highest_member_probs: NDArray[np.float32] | None = None,
     uncertainty: NDArray[np.float32] | None = None,
     decided_here: bool = False,
 ) -> RunReport:
@@ -87,7 +86,7 @@ def report_on_probabilities(
         training_rows: how many rows with each node the models had that gave the probabilities; by default those of
             ``model``.
         row_numbers: what each row is called; by default its place, counted from 0.
-        highest_voice: see `TrainedModel.highest_voice`; None where it is not known.
+        highest_member_probs: see `TrainedModel.highest_member_probs`; None where it is not known.
         uncertainty: see `TrainedModel.uncertainty`; None where it is not known.
         decided_here: whether the thresholds were found on these very rows.
     """
@@ -100,7 +99,7 @@ def report_on_probabilities(
         thresholds,
         model.training_positives if training_rows is None else training_rows,
         scored=scored,
-        highest_voice=highest_voice,
+        highest_member_probs=highest_member_probs,
         uncertainty=uncertainty,
     )
     y, p, d = Y[:, scored], probs[:, scored], decided[:, scored]

@@ -16,12 +16,12 @@ from statistics import fmean, stdev
 import numpy as np
 
 from rarenode.data.sources import load_dataset
-from rarenode.diagnosis.from_counts import diagnose_counts
+from rarenode.diagnosis import diagnose_counts
 from rarenode.errors import ArgumentError, DataError, FileFormatError, UnknownDatasetError
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import Summary
 from rarenode.metrics.bootstrap import Deviations
-from rarenode.metrics.node_scores import NodeScores, divide
+from rarenode.metrics.per_node import NodeScores, divide
 from rarenode.paper.grid import Cell, decisive_of
 from rarenode.paper.record import NODES, DatasetNodes, Record, load_record, read_nodes
 from rarenode.report.run_report import RunReport

@@ -1,24 +1,24 @@
 """`HROSPD`: hierarchical random oversampling of label paths (Pereira, Costa, Silla, Information Sciences 2021).
 
-A node of a tree is the path that leads to it. With count_i the occurrences of path i or of one that goes on from it,
-paths without any dropped, and the root, whose count is that of everything, left aside:
+A node of a tree stands for the path that leads to it. With count_i the occurrences of path i and of its extensions,
+without paths that do not occur and without the root, whose count is the total:
 
     IRLbP_i = largest count / count_i          HMeanIR = their mean          i is minority if IRLbP_i > HMeanIR
     to create = floor(share * root count)      increase = ceil(to create / minority paths)
     mean size = ceil(root count / paths)
 
 From the deepest level upwards, each minority path of the level gets ``min(increase, mean size - count)`` clones, drawn
-with replacement from the rows whose labels end there, or where none do, from the rows that go on below. Counts follow,
-and the next level's minority paths are those above the HMeanIR of the beginning.
+with replacement from the rows whose labels end there or, if there are none, from the rows with deeper labels. Counts
+are updated, and the minority paths of the next level are those above the initial HMeanIR.
 
 With more paths than rows, as in the Gene Ontology datasets, the mean size is 1 and ``as_described`` clones nothing.
 
-On a DAG a node may be reached by very many paths from a root. None is enumerated: all that a path's turn depends on is
-the node where it ends, so a node has its turn once, at the length of its longest path.
+On a DAG very many paths may lead from a root to a node. They are not enumerated: the treatment of a path depends only
+on the node where it ends, so each node is treated once, at the level of its longest path.
 
 * ``as_described``: counts are of rows; a clone is a whole row, with all its labels.
-* ``as_published``: counts are of label occurrences, so that a row counts once for each label that ends in it; and a
-  clone keeps only the minority label and its ancestors, which makes it a row that denies its other labels.
+* ``as_published``: counts are of label occurrences, so a row counts once for each of its most specific labels; a clone
+  keeps only the minority label and its ancestors, so its other labels become negatives.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ Variant = Literal["as_described", "as_published"]
 
 
 class HROSPD(Resampler):
-    """Clones rows of rare label paths, the deepest first.
+    """Hierarchical random oversampling: clones rows of rare label paths, the deepest first.
 
     Args:
         hierarchy: of the labels.
-        share: clones for each row (``as_described``) or label occurrence (``as_published``); 0.1 in the paper.
-        variant: ``as_described`` or ``as_published``; see the module.
-        seed: decides which rows are cloned.
+        share: clones as a share of the rows (``as_described``) or of the label occurrences (``as_published``); 0.1 in
+            the paper.
+        variant: ``as_described`` or ``as_published``; see `rarenode.resampling.hros_pd`.
+        seed: of the random choice of rows.
 
     >>> tree = Hierarchy.from_edges([("root", "a"), ("root", "b"), ("a", "c")])
     >>> Y = tree.close(tree.encode([["b"]] * 12 + [["a"]] * 7 + [["c"]]))
@@ -68,7 +69,7 @@ class HROSPD(Resampler):
         """Every row once, then clones level by level; see `Resampler`.
 
         Raises:
-            NotClosedError: a row carries a node but not one of the node's parents.
+            NotClosedError: a row has a label but not one of its parents.
         """
         labels = self.hierarchy.require_closed(Y)
         ends = self._ends(labels)
@@ -104,21 +105,21 @@ class HROSPD(Resampler):
         return Resampled(np.concatenate(rows), np.concatenate(clone_labels))
 
     def _ends(self, labels: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Where a row carries a node and none of its children."""
+        """Where a row has a label and none of its children."""
         ends = labels.T.copy()
         for parents, starts, children in self.hierarchy.levels_upwards:
             ends[parents] &= ~np.logical_or.reduceat(labels.T[children], starts, axis=0)
         return ends.T
 
     def _only(self, node: int, clones: int) -> NDArray[np.bool_]:
-        """Rows that carry a node, its ancestors and nothing else."""
+        """Labels of rows that have a node and its ancestors only."""
         label = np.zeros((1, len(self.hierarchy)), dtype=np.bool_)
         label[0, node] = True
         return np.repeat(self.hierarchy.close(label), clones, axis=0)
 
 
 def _mean_ratio(counts: NDArray[np.int64]) -> Fraction:
-    """HMeanIR, exactly: a ratio may equal it, and is then not above it."""
+    """HMeanIR, exactly: a ratio that equals it is not above it."""
     different, times = (values.tolist() for values in np.unique(counts, return_counts=True))
     ratios = sum(Fraction(t * different[-1], c) for c, t in zip(different, times, strict=True))
     return Fraction(ratios) / max(len(counts), 1)
@@ -128,6 +129,6 @@ def _is_minority(counts: NDArray[np.int64], all_counts: NDArray[np.int64], mean_
     """Where the largest of all counts, divided by a count, is above the mean ratio."""
     if not len(all_counts):
         return np.zeros(len(counts), dtype=np.bool_)
-    bound = Fraction(int(all_counts.max())) / mean_ratio  # a whole number is below it if it is below it rounded up
+    bound = Fraction(int(all_counts.max())) / mean_ratio  # whole numbers below it are those below its ceiling
     minority: NDArray[np.bool_] = counts < math.ceil(bound)
     return minority

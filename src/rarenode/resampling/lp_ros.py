@@ -1,19 +1,19 @@
 """`LPROS`: label powerset random oversampling.
 
-Rows with exactly the same labels make a bag. With N rows in B bags the mean bag holds N / B rows, and a smaller bag is
-a minority bag. ``share`` of N is the budget of clones, shared evenly by the M minority bags, and no bag grows beyond
-the mean:
+Rows with exactly the same labels form a bag. With N rows in B bags the mean size of a bag is N / B, and a smaller bag
+is a minority bag. ``share`` of N is the budget of clones, divided evenly among the M minority bags, and no bag grows
+beyond the mean size:
 
     clones of a bag of s rows = min(share N / M, N / B - s)
 
-On label sets as diverse as those of genes most bags hold a single row and the mean little more, so this is less than
-one, and how it is rounded decides everything:
+Where label sets are diverse, as those of genes are, most bags hold a single row and the mean is little more, so this is
+less than one, and the rounding determines the outcome:
 
-* ``up``: each bag's clones are rounded up, so that every minority bag gets at least one. This is what produced the
-  paper's tables. It may create far more rows than the budget: 965 instead of 407 on cellcycle_FUN.
-* ``textbook``: the budget exactly (rounded down to whole rows). Bags take one clone each in turn, the smallest first
-  and of equal ones the first to appear, while they are below the mean; so what does not divide evenly goes to the
-  smallest. Fewer are created only if every minority bag has reached the mean.
+* ``up``: the clones of each bag are rounded up, so every minority bag gets at least one. The paper's tables were
+  produced this way. It may create far more rows than the budget: 965 instead of 407 on cellcycle_FUN.
+* ``textbook``: the budget exactly (rounded down to whole rows). Bags below the mean size get one clone each in turn,
+  the smallest first and of equal ones the first to appear, so the remainder of the division goes to the smallest.
+  Fewer are created only if every minority bag has reached the mean size.
 
 Clones are drawn from their bag with replacement.
 """
@@ -28,19 +28,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode.errors import ArgumentError
-from rarenode.metrics.node_scores import as_indicator
+from rarenode.hierarchy.labels import as_indicator
 from rarenode.resampling.resampler import Resampled, Resampler, check_seed, check_share, share_of
 
 Rounding = Literal["up", "textbook"]
 
 
 class LPROS(Resampler):
-    """Clones rows with rare combinations of labels.
+    """Label powerset random oversampling: clones rows with rare combinations of labels.
 
     Args:
-        share: the budget of clones for each row; 0.25 in the paper.
-        rounding: ``up`` (as published) or ``textbook``; see the module.
-        seed: decides which rows of a bag are cloned.
+        share: the budget of clones as a share of the rows; 0.25 in the paper.
+        rounding: ``up`` (as published) or ``textbook``; see `rarenode.resampling.lp_ros`.
+        seed: of the random choice of rows within a bag.
 
     >>> Y = np.array([[1, 0], [1, 0], [1, 0], [1, 1]], dtype=bool)
     >>> sampler = LPROS()
@@ -84,9 +84,9 @@ class LPROS(Resampler):
 
 
 def _in_turn(room: NDArray[np.int64], budget: int) -> NDArray[np.int64]:
-    """Give one to each in turn, as often as each has room, until the budget is spent."""
+    """Add one to each in turn, up to its room, until the budget is spent."""
     budget = min(budget, int(room.sum()))
-    least, most = 0, int(room.max(initial=0))  # whole turns that the budget pays for, by halving
+    least, most = 0, int(room.max(initial=0))  # number of complete turns, by bisection
     while least < most:
         turns = (least + most + 1) // 2
         least, most = (turns, most) if np.minimum(room, turns).sum() <= budget else (least, turns - 1)

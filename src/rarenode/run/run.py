@@ -20,7 +20,7 @@ from rarenode.data.catalogue import SplitName, catalogue
 from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.sources import Data, open_data
 from rarenode.errors import ArgumentError, DataError, ResumeError, TrainingError
-from rarenode.metrics.figures import Figures, figures_by_nodes
+from rarenode.metrics import GroupedSummary, summarize_groups
 from rarenode.report import Report, RunReport, report_on_model, report_on_probabilities, write_report
 from rarenode.run.predictions import Predictions
 from rarenode.training import Callback, EpochRecord, Fitted, TrainedModel, fit_model
@@ -38,7 +38,7 @@ TRAINED_ON = "the model was trained on these rows; scores on new rows will be lo
 class Evaluation:
     """How well a model finds the nodes of labelled rows."""
 
-    scores: Figures
+    scores: GroupedSummary
     """Over all scored nodes, and by rarity and depth."""
     data: str
     """Where the rows come from."""
@@ -175,7 +175,7 @@ class Run:
         chosen = model.decides_with if thresholds is None else model.thresholds_for(probs, thresholds)
         decided = chosen.decide(probs, model.hierarchy)
         return Evaluation(
-            scores=figures_by_nodes(rows.Y, probs, decided, model.hierarchy, model.training_positives, model.scored),
+            scores=summarize_groups(rows.Y, probs, decided, model.hierarchy, model.training_positives, model.scored),
             data=rows.name,
             rows=len(rows),
             thresholds=chosen.in_words(fitted_here=thresholds is not None),
@@ -355,7 +355,7 @@ class Run:
                 thresholds=model.decides_with,
                 training_rows=held_out.training_support,
                 row_numbers=held_out.rows,
-                highest_voice=None if output is None else output.highest,
+                highest_member_probs=None if output is None else output.highest,
                 uncertainty=None if output is None else output.uncertainty,
                 decided_here=True,
             )

@@ -1,22 +1,22 @@
-"""Calibration: probabilities that mean what they say. `calibration_error` shows how far they are from it.
+"""Calibration: probabilities that match frequencies. `rarenode.thresholds.calibration_error` measures how well.
 
-A decision that counts on probabilities (expected F, expected precision) is as good as they are. Among the cells (row,
-node) to which a calibrated model gives p, the share p is positive. Three corrections, all monotone for a node and all
-fitted on rows that the model was not trained on:
+Of the cells (row, node) to which a calibrated model assigns a probability p, a share of p is positive. Strategies that
+rely on probabilities (expected F, expected precision) are as good as their calibration. There are three corrections,
+all monotone for a node and all fitted on held-out rows:
 
 * `Temperature`: sigmoid(logit(p) / T). T minimises the log loss of all held-out cells. With slope a = 1 / T the
   derivative of the loss is ``sum of z (sigmoid(a z) - y)`` over cells of logit z and label y. It rises with a, so there
-  is one minimum. T above 1 tempers a model that is too sure; no T moves a probability across 1/2, so a training
-  that shifts all logits (weights on one side of the loss) is out of its reach.
+  is one minimum. T above 1 corrects an overconfident model. No T moves a probability across 1/2, so the shift of all
+  logits that weights on one side of the loss cause cannot be corrected this way.
 * `TemperatureByDepth`: one T for each depth.
-* `Isotonic`: for each node that has the rows for it, the rising step function of p with the least squared error, its
-  steps joined by straight lines. It corrects any monotone distortion. Below its lowest positive row it says 0.
+* `Isotonic`: for each node with enough positives, isotonic regression: the nondecreasing step function of p with the
+  least squared error, interpolated linearly. It corrects any monotone distortion, and is 0 below the lowest positive.
 
 A correction that differs between nodes may put a child above its parent. `Calibration.apply` raises every parent to
-the maximum of its children, from the leaves up. That can only raise, so it costs some of the calibration above.
+the maximum of its children, from the leaves up. This can only raise, which costs some calibration of inner nodes.
 
-Temperatures need the logits of all cells, again for each T that is tried. One pass counts them in narrow bins instead
-(1/128 wide); a bin then stands for its cells by their mean logit, while the term with the labels stays exact.
+Fitting a temperature evaluates the logits of all cells repeatedly. One pass counts them in narrow bins (1/128 wide)
+instead; a bin is represented by the mean logit of its cells, while the term with the labels stays exact.
 """
 
 from __future__ import annotations
@@ -33,16 +33,20 @@ from scipy.special import expit, logit
 
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
-from rarenode.thresholds.cells import as_cells, lines_at_once, row_blocks
-from rarenode.thresholds.thresholds import as_probabilities
+from rarenode.thresholds.probabilities import (
+    as_probabilities,
+    as_probabilities_and_labels,
+    lines_per_block,
+    row_blocks,
+)
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 0.1, 10.0
-"""Labels that the probabilities separate, or contradict, would ask for 0 or infinity."""
+"""Labels that the probabilities separate, or contradict, would give 0 or infinity."""
 LARGEST_LOGIT = 17.0
-"""Where a float32 probability becomes 1. One wrong cell of probability 0 or 1 must not decide a temperature."""
+"""Where a float32 probability becomes 1. One wrong cell of probability 0 or 1 must not determine a temperature."""
 BINS_PER_LOGIT = 128
 
 
@@ -52,7 +56,7 @@ class Calibration(ABC):
     @classmethod
     @abstractmethod
     def fit(cls, probs: Any, Y: Any, hierarchy: Hierarchy) -> Self:
-        """Fit to rows that the model was not trained on.
+        """Fit to held-out rows.
 
         Args:
             probs: the model's probabilities (rows, nodes).
@@ -61,9 +65,9 @@ class Calibration(ABC):
         """
 
     def apply(self, probs: Any, hierarchy: Hierarchy) -> NDArray[Any]:
-        """Corrected probabilities (rows, nodes), where no child is above its parent.
+        """Corrected probabilities (rows, nodes), coherent: no child is above its parent.
 
-        float32 stays float32; the hierarchy must be the one of the fit.
+        The dtype float32 is kept; the hierarchy must be the one of the fit.
         """
         given = as_probabilities(probs)
         _check_width(given, hierarchy)
@@ -78,11 +82,11 @@ class Calibration(ABC):
 
     @abstractmethod
     def _check(self, hierarchy: Hierarchy) -> None:
-        """Raise if this was fitted to a hierarchy of another shape."""
+        """Raise ArgumentError if this was fitted to a hierarchy of another shape."""
 
     @abstractmethod
     def _correct(self, block: Floats, hierarchy: Hierarchy) -> Floats:
-        """The correction of probabilities (nodes, rows) without regard to coherence, as a new array."""
+        """Corrected probabilities (nodes, rows), before they are made coherent, as a new array."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +134,8 @@ class TemperatureByDepth(Calibration):
             probs: the model's probabilities (rows, nodes).
             Y: labels (rows, nodes) of the same rows, 0 or 1.
             hierarchy: its node order is the order of the columns.
-            least: a depth with fewer positive, or fewer negative, cells takes the temperature of all nodes. Without
-                a positive cell its own would be the lowest, which buries the nodes that nobody has seen.
+            least: a depth with fewer positive, or fewer negative, cells gets the temperature of all nodes. Without
+                positive cells the fit would give the lowest temperature, which hides nodes without positives.
         """
         _check_least(least)
         counts = _count_logits(*_check_pair(probs, Y, hierarchy), hierarchy)
@@ -155,18 +159,18 @@ class TemperatureByDepth(Calibration):
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The isotonic correction of one node: straight lines between points, level beyond the first and the last."""
+    """The isotonic correction of one node: linear between points, constant beyond the first and the last."""
 
     column: int
     probs: Floats
     """Rising probabilities of the model."""
     frequencies: Floats
-    """What each is corrected to; never falling."""
+    """The corrected probability of each; nondecreasing."""
 
 
 @dataclass(frozen=True, eq=False)
 class Isotonic(Calibration):
-    """A curve for each node with enough positive rows, and the temperature of its depth for each other node."""
+    """Isotonic regression for each node with enough positives; the temperature of its depth for any other node."""
 
     by_depth: TemperatureByDepth
     curves: tuple[Curve, ...]
@@ -181,16 +185,16 @@ class Isotonic(Calibration):
             probs: the model's probabilities (rows, nodes).
             Y: labels (rows, nodes) of the same rows, 0 or 1.
             hierarchy: its node order is the order of the columns.
-            least: positive rows that a node needs for a curve of its own; also as in `TemperatureByDepth.fit`.
+            least: positives that a node needs for isotonic regression; also as in `TemperatureByDepth.fit`.
         """
         by_depth = TemperatureByDepth.fit(probs, Y, hierarchy, least)
         given, truth = _check_pair(probs, Y, hierarchy)
         columns = np.flatnonzero(np.count_nonzero(truth, axis=0) >= least)
-        at_once = lines_at_once(len(given))
+        step = lines_per_block(len(given))
         curves: list[Curve] = []
-        for first in range(0, len(columns), at_once):
-            some = columns[first : first + at_once]
-            # Nodes first: a column of a large matrix is slow to read by itself.
+        for first in range(0, len(columns), step):
+            some = columns[first : first + step]
+            # Nodes first: single columns of a large matrix are slow to read.
             ps, ys = given[:, some].T.astype(np.float64, order="C"), np.ascontiguousarray(truth[:, some].T)
             curves.extend(_curve(column, p, y) for column, p, y in zip(some.tolist(), ps, ys, strict=True))
         return cls(by_depth, tuple(curves), len(hierarchy))
@@ -215,7 +219,7 @@ class Isotonic(Calibration):
 
 @dataclass(frozen=True, eq=False)
 class _LogitCounts:
-    """What a temperature needs to know of the cells, for each depth."""
+    """Counts and sums of logits, for each depth: all that the fit of a temperature needs."""
 
     cells: NDArray[np.int64]
     """(depths, bins)"""
@@ -240,12 +244,12 @@ class _LogitCounts:
             return float(weight @ expit(a * mean)) - pull
 
         lowest, highest = 1 / HIGHEST_TEMPERATURE, 1 / LOWEST_TEMPERATURE
-        falls_to_the_end, rises_from_the_start = slope_of_loss(highest) <= 0, slope_of_loss(lowest) >= 0
-        if falls_to_the_end and rises_from_the_start:  # every probability is 1/2
+        always_falls, always_rises = slope_of_loss(highest) <= 0, slope_of_loss(lowest) >= 0
+        if always_falls and always_rises:  # every probability is 1/2
             return 1.0
-        if falls_to_the_end:
+        if always_falls:
             return LOWEST_TEMPERATURE
-        if rises_from_the_start:
+        if always_rises:
             return HIGHEST_TEMPERATURE
         return 1 / float(brentq(slope_of_loss, lowest, highest))
 
@@ -272,19 +276,19 @@ def _count_logits(given: NDArray[Any], truth: Bools, hierarchy: Hierarchy) -> _L
 
 def _curve(column: int, p: Floats, y: Bools) -> Curve:
     """Isotonic regression of the labels on the probabilities; rows of equal probability count as one point."""
-    from sklearn.isotonic import isotonic_regression  # noqa: PLC0415 (a second to load, and few need it)
+    from sklearn.isotonic import isotonic_regression  # noqa: PLC0415 (takes a second to import)
 
     points, place, weights = np.unique(p, return_inverse=True, return_counts=True)
     share = np.bincount(place, weights=y, minlength=len(points)) / weights
     fitted = isotonic_regression(share, sample_weight=weights.astype(np.float64), y_min=0.0, y_max=1.0)
-    # Inside a level stretch a point says nothing that its ends do not say.
+    # Inside a constant stretch all points but its ends are redundant.
     inside = np.zeros(len(points), dtype=np.bool_)
     inside[1:-1] = (fitted[1:-1] == fitted[:-2]) & (fitted[1:-1] == fitted[2:])
     return Curve(column, points[~inside], fitted[~inside])
 
 
 def _tempered(p: Floats, temperature: float | Floats) -> Floats:
-    tempered: Floats = expit(logit(p) / temperature)  # 0 and 1 have infinite logits, and stay
+    tempered: Floats = expit(logit(p) / temperature)  # 0 and 1 have infinite logits, and stay 0 and 1
     return tempered
 
 
@@ -296,10 +300,10 @@ def _depths(hierarchy: Hierarchy) -> int:
 
 
 def _check_pair(probs: Any, Y: Any, hierarchy: Hierarchy) -> tuple[NDArray[Any], Bools]:
-    given, truth = as_cells(probs, Y)
+    given, truth = as_probabilities_and_labels(probs, Y)
     _check_width(given, hierarchy)
     if not len(given):
-        raise ArgumentError("a calibration needs at least one row to be fitted on; there are none")
+        raise ArgumentError("a calibration must be fitted on at least one row")
     return given, truth
 
 

@@ -1,9 +1,9 @@
-"""How far probabilities are from what they say.
+"""Calibration error: how far probabilities are from frequencies.
 
 `reliability` compares, in bins of p, the mean probability with the share of positive cells; `ece`, the expected
 calibration error, is the mean distance of the two over cells. Cells of many nodes share a bin, where one node's excess
-may hide another's lack: look at bands of similar nodes (`ece_by_rarity`). Bins of equal width put nearly every cell of
-a rare node into the first; edges such as `BINS` look closer.
+may cancel another's deficit: look at bands of similar nodes (`ece_by_rarity`). Bins of equal width put nearly every
+cell of a rare node into the first; edges such as `BINS` resolve small probabilities.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from rarenode.errors import ArgumentError
 from rarenode.metrics import rarity_masks
-from rarenode.thresholds.cells import as_cells, row_blocks
+from rarenode.thresholds.probabilities import as_probabilities_and_labels, row_blocks
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 BINS = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""Edges for nodes of which most are rare: nearly all cells are close to 0, where equal bins would not look."""
+"""Edges for mostly rare nodes, whose probabilities are close to 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """What a reliability diagram shows: one value for each bin of probabilities. Means of an empty bin are NaN."""
+    """The numbers of a reliability diagram: one value for each bin of probabilities. Means of an empty bin are NaN."""
 
     edges: Floats
     """(bins + 1,): a bin holds its lower edge but not its upper one; the last bin holds both."""
@@ -55,14 +55,14 @@ def reliability(probs: Any, Y: Any, bins: int | Sequence[float] = 10) -> Reliabi
     """Mean probability and share of positive cells, bin by bin, over all cells.
 
     Args:
-        probs: probabilities (rows, nodes). To leave nodes out, leave out their columns.
+        probs: probabilities (rows, nodes) of the nodes that count.
         Y: labels (rows, nodes), 0 or 1.
-        bins: how many of equal width, or their edges, rising from 0 to 1.
+        bins: number of bins of equal width, or their edges, rising from 0 to 1.
 
     >>> reliability([[0.2, 0.9], [0.4, 0.7]], [[0, 1], [1, 1]], bins=2).frequency
     array([0.5, 1. ])
     """
-    given, truth = as_cells(probs, Y)
+    given, truth = as_probabilities_and_labels(probs, Y)
     return _reliability(given, truth, _edges(bins), np.ones(given.shape[1], dtype=np.bool_))
 
 
@@ -78,11 +78,11 @@ def ece(probs: Any, Y: Any, bins: int | Sequence[float] = 10) -> float:
 def ece_by_rarity(
     probs: Any, Y: Any, training_positives: ArrayLike, bins: int | Sequence[float] = 10
 ) -> dict[str, float]:
-    """`ece` of the nodes of each of `RARITY_BANDS`, by the number of training rows that carry the node.
+    """`ece` of the nodes of each of `RARITY_BANDS`, by the node's number of training positives.
 
-    All bands are there, the rarest first; one without nodes has NaN.
+    All bands are included, the rarest first; one without nodes has NaN.
     """
-    given, truth = as_cells(probs, Y)
+    given, truth = as_probabilities_and_labels(probs, Y)
     edges = _edges(bins)
     count = np.asarray(training_positives)
     if count.shape != (given.shape[1],):
@@ -114,7 +114,7 @@ def _edges(bins: int | Sequence[float]) -> Floats:
     if isinstance(bins, int | np.integer) and not isinstance(bins, bool):
         if bins < 1:
             raise ArgumentError(f"there must be at least 1 bin, got {bins}")
-        return np.arange(bins + 1) / bins  # each the float next to its fraction, which linspace does not promise
+        return np.arange(bins + 1) / bins  # correctly rounded, which linspace does not promise
     if np.ndim(bins) != 1 or np.asarray(bins).dtype.kind not in "iuf":
         raise ArgumentError(f"bins must be a whole number or edges that rise from 0 to 1, got {bins!r}")
     edges = np.array(bins, dtype=np.float64)

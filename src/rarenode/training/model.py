@@ -149,7 +149,7 @@ class TrainedModel:
             self.decides_with,
             self.training_positives,
             scored=self.scored,
-            highest_voice=output.highest,
+            highest_member_probs=output.highest,
             uncertainty=output.uncertainty,
         )
 

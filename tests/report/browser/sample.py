@@ -37,7 +37,7 @@ REASONS = (
     ("hidden_by_threshold", "hidden by the threshold", "The model ranks its rows high, but its threshold is higher."),
     ("members_disagree", "members disagree", "One member of the ensemble sees it; the others outvote it."),
     ("confused_with_sibling", "confused with a sibling", "A sibling is decided in most of the rows instead."),
-    ("not_told_apart", "not told apart", "The model gives its rows no more than others."),
+    ("not_separated", "not separated", "The model gives its rows no more than others."),
 )
 FIGURES = (
     "state", "training", "rows", "decided", "found", "precision", "recall", "f1", "threshold", "uncertainty", "reason",

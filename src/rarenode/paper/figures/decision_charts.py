@@ -15,7 +15,7 @@ from typing import get_args
 
 from rarenode.errors import ArgumentError
 from rarenode.metrics import RARITY_BANDS
-from rarenode.metrics.precision_recall import POINTS
+from rarenode.metrics.average_precision import POINTS
 from rarenode.paper.comparison import Estimate
 from rarenode.paper.decided import CalibrationName, DecidedRecord
 from rarenode.paper.decision_comparison import DecidedRecords, compare_decisions, families, gather_decided

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rarenode.metrics.precision_recall import POINTS, precision_at_recalls
+from rarenode.metrics.average_precision import POINTS, precision_at_recalls
 
 
 def oracle(truth: list[bool], scores: list[float]) -> list[float]:

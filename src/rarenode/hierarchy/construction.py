@@ -1,15 +1,15 @@
-"""From edges in any order to one canonical order of nodes.
+"""From edges or paths, in any order, to nodes in one canonical order.
 
-A node's *depth* is the length of the longest path that leads to it from a root. Nodes are ordered by depth, then by
-name, so that two hierarchies with the same content have the same columns. It follows that every edge leads from a
-lower column to a higher one: walking the columns backwards visits every child before its parents, which is all that
-the rest of the library needs to work at the cost of the edges.
+A node's *depth* is the length of the longest path from a root to it. Nodes are sorted by depth, then by name, so two
+hierarchies with the same content have the same columns. It follows that every edge goes from a lower column to a
+higher one: walking the columns backwards visits every child before its parents, at the cost of the edges.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Set
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from rarenode.errors import CycleError, HierarchyError
 
+DEFAULT_SEPARATOR = " > "
+COMMON_SEPARATORS = (">", "/", "|", "::", ";", "\\", "→", ".")
 LONGEST_PRINTED_CYCLE = 12
 
 
@@ -29,12 +31,71 @@ class Order(NamedTuple):
     children: NDArray[np.int64]
 
 
+def order_paths(paths: Iterable[str], separator: str | None = None) -> Order:
+    """Put every prefix of every path into canonical order, each joined to the prefix that is one step shorter.
+
+    Raises:
+        HierarchyError: a path is not text or has an empty step; or no separator is given, no path contains the
+            default one, and some contain another common one.
+    """
+    if isinstance(paths, str):
+        raise HierarchyError("paths must be a collection of paths, not a single string")
+    if separator == "":
+        raise HierarchyError("the separator must not be empty")
+    texts = list(paths)
+    for place, path in enumerate(texts):
+        if not isinstance(path, str):
+            raise HierarchyError(f"path {place}: expected text, got {type(path).__name__} {path!r}")
+    if separator is None:
+        _check_default_separator(texts)
+        separator = DEFAULT_SEPARATOR
+    nodes: dict[str, None] = {}
+    edges: dict[tuple[str, str], None] = {}
+    for place, path in enumerate(texts):
+        steps = path.split(separator)
+        if not all(steps):
+            raise HierarchyError(f"path {place} {path!r}: a step is empty")
+        prefixes = [steps[0]]
+        for step in steps[1:]:
+            prefixes.append(f"{prefixes[-1]}{separator}{step}")
+        nodes.update(dict.fromkeys(prefixes))
+        edges.update(dict.fromkeys(pairwise(prefixes)))
+    return order_nodes(edges, nodes)
+
+
+def _check_default_separator(paths: list[str]) -> None:
+    """Refuse paths that the default separator leaves whole and another one would split: the tree would be flat."""
+    if any(DEFAULT_SEPARATOR in path for path in paths):
+        return
+    count: Counter[str] = Counter()
+    for path in paths:
+        count.update(separator for separator in COMMON_SEPARATORS if _splits(path, separator))
+    if not count:
+        return
+    found, times = count.most_common(1)[0]
+    examples = [path for path in paths if _splits(path, found)]
+    spaced = f" {found} "
+    suggested = spaced if all(path.count(spaced) == path.count(found) for path in examples) else found
+    raise HierarchyError(
+        f"no path contains the default separator {DEFAULT_SEPARATOR!r}, but {times:,} of {len(paths):,} contain "
+        f"{suggested!r}, for example {examples[0][:80]!r}. Pass separator={suggested!r} to split them there, or "
+        f"separator={DEFAULT_SEPARATOR!r} if {suggested!r} is part of the names"
+    )
+
+
+def _splits(path: str, separator: str) -> bool:
+    """Whether a text looks like a path of several steps."""
+    steps = path.split(separator)
+    # "Acropora sp. 1" is a name with a full stop, "1.14.13" a path.
+    return len(steps) > 1 and all(step.strip() and (separator != "." or step == step.strip()) for step in steps)
+
+
 def order_nodes(edges: Iterable[tuple[str, str]], nodes: Iterable[str] = ()) -> Order:
     """Put the ends of ``edges``, and ``nodes`` that need not have edges, into canonical order.
 
     Raises:
-        HierarchyError: an edge that is not a pair of names, leads from a node to itself, or stands there twice.
-        CycleError: the edges run in a circle.
+        HierarchyError: an edge is not a pair of names, joins a node to itself, or is repeated.
+        CycleError: the edges form a cycle.
     """
     names: dict[str, int] = {}
     for place, node in enumerate(nodes):
@@ -85,7 +146,7 @@ def _check_name(name: object, place: str) -> None:
 
 
 def _depths(count: int, pairs: list[tuple[int, int]], names: list[str]) -> list[int]:
-    """Longest path from a root, for each node; nodes are taken off once all their parents are (Kahn)."""
+    """Longest path from a root, for each node; a node is visited after all its parents (Kahn's algorithm)."""
     children: defaultdict[int, list[int]] = defaultdict(list)
     waiting = [0] * count
     for parent, child in pairs:
@@ -93,7 +154,7 @@ def _depths(count: int, pairs: list[tuple[int, int]], names: list[str]) -> list[
         waiting[child] += 1
     depth = [0] * count
     ready = [node for node in range(count) if not waiting[node]]
-    for node in ready:  # grows while it is walked
+    for node in ready:  # grows during the loop
         below = depth[node] + 1
         for child in children.get(node, ()):
             depth[child] = max(depth[child], below)
@@ -101,12 +162,12 @@ def _depths(count: int, pairs: list[tuple[int, int]], names: list[str]) -> list[
             if not waiting[child]:
                 ready.append(child)
     if len(ready) < count:
-        raise CycleError(f"the edges run in a circle: {_describe_cycle(pairs, waiting, names)}")
+        raise CycleError(f"the edges form a cycle: {_describe_cycle(pairs, waiting, names)}")
     return depth
 
 
 def _describe_cycle(pairs: list[tuple[int, int]], waiting: list[int], names: list[str]) -> str:
-    """One cycle among the nodes that could not be taken off. Each has a parent among them, so going up comes round."""
+    """One cycle among the nodes that were never ready. Each has a parent among them, so walking up repeats a node."""
     parent_of = {child: parent for parent, child in pairs if waiting[parent] and waiting[child]}
     node = min(parent_of, key=lambda n: names[n])
     trail: dict[int, None] = {}

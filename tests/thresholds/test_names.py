@@ -1,4 +1,4 @@
-"""`make_strategy`: every strategy from its name, and clear words for what is none."""
+"""Strategies by name: parsing, formatting, ranges and messages."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rarenode.config.choices import STRATEGIES, parse_strategy, strategy_text
 from rarenode.errors import ArgumentError
 from rarenode.thresholds import (
     ExpectedF,
@@ -19,7 +20,6 @@ from rarenode.thresholds import (
     TunedPerNode,
     make_strategy,
 )
-from rarenode.thresholds.by_name import EXAMPLES
 
 NAMES: dict[str, Strategy] = {
     "fixed": Fixed(0.5),
@@ -56,8 +56,21 @@ def test_no_digit_of_a_number_is_lost(number: float) -> None:
         assert make_strategy(strategy.name) == strategy
 
 
+@pytest.mark.parametrize("text", [*NAMES, "global:f1", "fixed:0.50", "prior:1", "tuned:10.0", "expected_f1e3"])
+def test_parsing_agrees_with_the_strategy(text: str) -> None:
+    name, argument = parse_strategy(text)
+    assert strategy_text(name, argument) == make_strategy(text).name
+    assert parse_strategy(make_strategy(text).name) == (name, argument)
+
+
+def test_every_name_makes_a_strategy() -> None:
+    made = {parse_strategy(text)[0]: type(make_strategy(text)) for text in NAMES}
+    assert made.keys() == STRATEGIES.keys()
+
+
 def test_the_examples_in_the_message_are_strategies() -> None:
-    assert [make_strategy(text).name for text in EXAMPLES] == list(EXAMPLES)
+    examples = [text for argument in STRATEGIES.values() for text in argument.example.split(", ") if text != "..."]
+    assert [make_strategy(text).name for text in examples] == examples
 
 
 @pytest.mark.parametrize(
@@ -65,10 +78,26 @@ def test_the_examples_in_the_message_are_strategies() -> None:
     ["", "f1", "Fixed", "fixed:", "fixed:x", "expected_f", "expected_fx", "prior:1.5:2", "precision_floor",
      "precision_floor:", "tuned 5", "fixed\n:0.3", None, 5],
 )  # fmt: skip
-def test_an_unknown_name_is_told_what_is_known(text: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"unknown decision .*expected_f1") as caught:
+def test_an_unknown_name_is_refused_with_examples(text: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"unknown threshold strategy .*(mean|choose from expected_f1)") as caught:
         make_strategy(text)
     assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("Fixed", "fixed"),
+        ("expectd_f1", "expected_f1"),
+        ("expected_f", "expected_f1"),
+        ("precision_floor", "precision_floor:0.2"),
+        ("tune", "tuned"),
+        ("priors", "prior"),
+    ],
+)
+def test_a_near_miss_is_suggested(text: str, meant: str) -> None:
+    with pytest.raises(ArgumentError, match=f"did you mean '{meant}'"):
+        parse_strategy(text)
 
 
 def test_a_very_long_name_is_not_repeated() -> None:
@@ -90,14 +119,19 @@ def test_a_very_long_name_is_not_repeated() -> None:
         ("prior:inf", "factor"),
         ("tuned:-1", "shrinkage must be a number of at least 0"),
         ("tuned:inf", "shrinkage"),
+        ("global:accuracy", "unknown metric 'accuracy'; choose one of f1, micro_f1"),
         ("precision_floor:0", "precision must be a number above 0 and at most 1"),
         ("precision_floor:1.1", "precision"),
-        ("global:accuracy", "unknown metric 'accuracy'; choose one of f1, micro_f1"),
     ],
 )
 def test_a_number_out_of_range_is_named(text: str, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         make_strategy(text)
+
+
+def test_an_unknown_metric_names_the_known_ones() -> None:
+    with pytest.raises(ArgumentError, match="unknown metric 'accuracy'; choose one of f1, micro_f1"):
+        GlobalThreshold("accuracy")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("value", [True, "0.5", None, [0.5]])

@@ -1,0 +1,394 @@
+"""Strategies: from probabilities of held-out rows to one threshold for each node.
+
+On training rows a model is more confident than on any others, so thresholds fitted there are too high: fit a strategy
+on rows that the model was not trained on. Strategies that need no labels can be fitted on the rows to be predicted.
+
+===================  ============================================================  ==============
+strategy             threshold of a node                                           needs
+===================  ============================================================  ==============
+`Fixed`              a constant
+`GlobalThreshold`    the same for all nodes, with the best F1 on labelled rows     labels
+`ExpectedF`          maximises the F-score expected from the probabilities
+`PriorMatched`       predicts the node as often as it occurs in training rows      training prior
+`TunedPerNode`       the best F1 on labelled rows, shrunk towards `ExpectedF`      labels
+`PrecisionFloor`     the lowest with at least some estimated precision             (labels help)
+===================  ============================================================  ==============
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarenode.config.choices import Metric, Rule, check_strategy_argument, parse_strategy, strategy_text
+from rarenode.errors import ArgumentError
+from rarenode.thresholds.probabilities import Ranked, as_prior, as_probabilities, as_probabilities_and_labels, ranked
+from rarenode.thresholds.thresholds import Thresholds
+
+Floats = NDArray[np.float64]
+
+MOST_CANDIDATES = 1024
+PSEUDO_ROWS = 10.0
+ROUNDING = 1e-12
+"""Scores that differ by less are equal: the order in which floats are added must not change a threshold."""
+BELOW_1 = 1 - np.finfo(np.float64).epsneg
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """The input of a strategy, after `Strategy.fit` has checked it."""
+
+    probs: NDArray[np.floating[Any]]
+    """(rows, nodes), at least one row."""
+    labels: NDArray[np.bool_] | None
+    """(rows, nodes)."""
+    prior: Floats | None
+    """(nodes,), from 0 to 1."""
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes."""
+        return int(self.probs.shape[1])
+
+
+class Strategy(ABC):
+    """Chooses thresholds. Subclasses implement ``name`` and `choose`; the order of rows or nodes must not matter."""
+
+    needs_labels: ClassVar[bool] = False
+    """Whether `fit` requires ``Y``."""
+    needs_prior: ClassVar[bool] = False
+    """Whether `fit` requires ``prior``."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The text that `make_strategy` turns into this strategy."""
+
+    @abstractmethod
+    def choose(self, rows: HeldOut) -> Floats:
+        """A threshold for each node; infinity for a node that is never predicted."""
+
+    def fit(self, probs: Any, Y: Any = None, *, prior: Any = None, rule: Rule = "add_ancestors") -> Thresholds:
+        """Choose a threshold for each node.
+
+        Args:
+            probs: coherent probabilities (rows, nodes) of held-out rows.
+            Y: labels (rows, nodes) of these rows, 0 or 1; optional for strategies without ``needs_labels``.
+            prior: for each node, its share of positives among the training rows; optional likewise.
+            rule: how predictions will be made coherent.
+
+        Returns:
+            Thresholds, whose ``decide`` turns probabilities of other rows into coherent predictions.
+
+        Raises:
+            ArgumentError: a required argument is missing, or a value is out of range.
+            LabelError: the labels are not 0 or 1, or do not have the shape of the probabilities.
+        """
+        if self.needs_labels and Y is None:
+            raise ArgumentError(f"{self.name} needs Y, the labels of the rows")
+        if self.needs_prior and prior is None:
+            raise ArgumentError(f"{self.name} needs prior, the share of positives of each node in the training rows")
+        probabilities, labels = (as_probabilities(probs), None) if Y is None else as_probabilities_and_labels(probs, Y)
+        if not len(probabilities):
+            raise ArgumentError("thresholds need at least one row of probabilities")
+        shares = None if prior is None else as_prior(prior, probabilities.shape[1])
+        return Thresholds(self.choose(HeldOut(probabilities, labels, shares)), rule, self.name)
+
+
+def make_strategy(text: str) -> Strategy:
+    """The strategy of a name such as ``expected_f1``, ``prior``, ``tuned:5`` or ``fixed:0.3``.
+
+    Raises:
+        ArgumentError: there is no such strategy, or its argument is missing or out of range.
+
+    >>> make_strategy("expected_f2")
+    ExpectedF(beta=2.0)
+    """
+    name, argument = parse_strategy(text)
+    return _MAKE[name](argument)
+
+
+# --- the same threshold for all nodes ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fixed(Strategy):
+    """A constant threshold for all nodes.
+
+    The conventional 0.5, which the paper uses, hides rare nodes: their probabilities seldom reach it.
+
+    Args:
+        threshold: from 0 to 1.
+    """
+
+    threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_strategy_argument("fixed", self.threshold)
+
+    @property
+    def name(self) -> str:
+        """``fixed``, or ``fixed:0.3``."""
+        return strategy_text("fixed", self.threshold)
+
+    def choose(self, rows: HeldOut) -> Floats:
+        """The constant."""
+        return np.full(rows.nodes, float(self.threshold))
+
+
+@dataclass(frozen=True)
+class GlobalThreshold(Strategy):
+    """One threshold for all nodes, the best on labelled rows.
+
+    Between the probabilities of two positive cells (row, node) a lower threshold adds only false positives, so only
+    probabilities of positive cells are candidates: all distinct ones up to 1,024, or that many at even spacing in
+    their order. Of equally good thresholds the highest is chosen.
+
+    Args:
+        metric: ``f1``, the mean over nodes of their F1 (0 where undefined), or ``micro_f1``, the F1 of all cells.
+    """
+
+    metric: Metric = "f1"
+    needs_labels: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_strategy_argument("global", self.metric)
+
+    @property
+    def name(self) -> str:
+        """``global``, or ``global:micro_f1``."""
+        return strategy_text("global", self.metric)
+
+    def choose(self, rows: HeldOut) -> Floats:
+        """The best threshold, repeated for each node."""
+        assert rows.labels is not None  # noqa: S101 (`Strategy.fit` requires them)
+        candidates = np.unique(rows.probs[rows.labels])
+        candidates = candidates[candidates > 0]
+        if not len(candidates):
+            raise ArgumentError(f"{self.name} needs a positive cell (row, node) with a probability above 0")
+        if len(candidates) > MOST_CANDIDATES:
+            candidates = candidates[np.linspace(0, len(candidates) - 1, MOST_CANDIDATES).round().astype(np.int64)]
+        f1 = np.zeros(len(candidates))
+        all_hits, all_predicted = np.zeros((2, len(candidates)), dtype=np.int64)
+        for block in ranked(rows.probs, rows.labels):
+            for falling, hits_of_first in zip(block.probs, block.hits, strict=True):
+                predicted = len(falling) - np.searchsorted(falling[::-1], candidates, side="left")
+                hits = np.append(0, hits_of_first)[predicted]
+                f1 += 2 * hits / np.maximum(predicted + hits_of_first[-1], 1)
+                all_hits += hits
+                all_predicted += predicted
+        micro_f1 = 2 * all_hits / (all_predicted + np.count_nonzero(rows.labels))
+        score = f1 / rows.nodes if self.metric == "f1" else micro_f1
+        best = candidates[np.flatnonzero(score >= score.max() - ROUNDING)[-1]]
+        return np.full(rows.nodes, float(best))
+
+
+# --- a threshold for each node -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ExpectedF(Strategy):
+    """For each node, the threshold with the best F-score that the probabilities themselves predict. Needs no labels.
+
+    The F-score of predicting the k rows with the highest probabilities, of which ``hits`` are among P positives, is
+    (1 + b^2) hits / (b^2 P + k). Its expectation has no simple form, as hits and P vary together; it is approximated by
+    the ratio of the expectations. With probabilities p_(1) >= p_(2) >= ... and their sum S,
+
+        F(k) = (1 + b^2) (p_(1) + ... + p_(k)) / (b^2 S + k)
+
+    For probabilities of 0 and 1 this is exact. F(k) rises as long as p_(k + 1) > F(k) / (1 + b^2), so it has one
+    maximum, and the rows predicted there are those with a probability above F / (1 + b^2). For F1 that is half of the
+    best F1: 0.5 only for a node that is predicted perfectly, and far less for a rare one. A node with any probability
+    above 0 is predicted at least once.
+
+    Its weakness is a node with fewer than one expected positive: as S goes to 0, the exact expectation prefers more
+    rows than the ratio does. Fitting on more rows raises S.
+
+    Args:
+        beta: how many times as important recall is as precision; above 0.
+
+    >>> ExpectedF().fit([[0.9], [0.4], [0.3], [0.02]]).values
+    array([0.4])
+    """
+
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_strategy_argument("expected_f", self.beta)
+
+    @property
+    def name(self) -> str:
+        """``expected_f1`` for a beta of 1."""
+        return strategy_text("expected_f", self.beta)
+
+    def choose(self, rows: HeldOut) -> Floats:
+        """The lowest probability that is predicted at the maximum; infinity where all are 0."""
+        return np.concatenate([np.empty(0), *(_best_expected_f(block, self.beta) for block in ranked(rows.probs))])
+
+
+def _best_expected_f(block: Ranked, beta: float) -> Floats:
+    # The factor 1 + b^2 is the same for all k. The maximum may lie among equal probabilities: the threshold is their
+    # common value.
+    f = block.sums / (beta**2 * block.sums[:, -1:] + block.counts)
+    values = block.at(np.argmax(f, axis=1))
+    return np.where(values > 0, values, np.inf)
+
+
+@dataclass(frozen=True)
+class PriorMatched(Strategy):
+    """For each node, as many predictions as its share of the training rows suggests. Needs the training prior.
+
+    With N rows and a prior q the n = factor q N rows with the highest probabilities are predicted: n is rounded to the
+    nearest whole number (a half upwards), at least 1 where q > 0, and 0 where q = 0. The threshold is the n-th largest
+    probability, so rows equal to it are predicted too; a row of probability 0 never is.
+
+    Only the order of the probabilities matters, so they need no calibration.
+
+    Args:
+        factor: how many times as many predictions; above 0.
+
+    >>> PriorMatched().fit([[0.9], [0.4], [0.3], [0.02]], prior=[0.5]).values
+    array([0.4])
+    """
+
+    factor: float = 1.0
+    needs_prior: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_strategy_argument("prior", self.factor)
+
+    @property
+    def name(self) -> str:
+        """``prior``, or ``prior:1.5``."""
+        return strategy_text("prior", self.factor)
+
+    def choose(self, rows: HeldOut) -> Floats:
+        """The n-th largest probability, or the smallest above 0; infinity where all are 0 or the prior is."""
+        assert rows.prior is not None  # noqa: S101 (`Strategy.fit` requires it)
+        expected = self.factor * rows.prior * len(rows.probs)
+        n = np.clip(np.floor(expected + 0.5), 1, len(rows.probs)).astype(np.int64)
+        values = np.empty(rows.nodes)
+        for block in ranked(rows.probs):
+            above_0 = np.count_nonzero(block.probs, axis=1)
+            nth_largest = block.at(np.maximum(np.minimum(n[block.columns], above_0), 1) - 1)
+            values[block.columns] = np.where(above_0 > 0, nth_largest, np.inf)
+        values[rows.prior == 0] = np.inf
+        return values
+
+
+@dataclass(frozen=True)
+class TunedPerNode(Strategy):
+    """For each node, the threshold with the best F1 on labelled rows, shrunk towards that of `ExpectedF`.
+
+    A threshold tuned on three positives overfits them, and rare nodes have few positives. The threshold t0 of
+    `ExpectedF` needs no labels. With n positives, t the threshold of the best F1 and s the shrinkage, on the logit
+    scale:
+
+        logit(threshold) = (n logit(t) + s logit(t0)) / (n + s)
+
+    This gives t0 the weight of s positives: without positives it is t0, with n = s it is half-way, with many it is t.
+    On the logit scale 0.001 and 0.01 are as far apart as 0.1 and 0.53; a mean of probabilities would all but ignore the
+    smaller one.
+
+    Args:
+        shrinkage: the weight of t0, in positives; 0 uses the labels alone.
+    """
+
+    shrinkage: float = 10.0
+    needs_labels: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_strategy_argument("tuned", self.shrinkage)
+
+    @property
+    def name(self) -> str:
+        """``tuned``, or ``tuned:5``."""
+        return strategy_text("tuned", self.shrinkage)
+
+    def choose(self, rows: HeldOut) -> Floats:
+        """The shrunken threshold; that of `ExpectedF` for a node without a positive of a probability above 0."""
+        values = np.empty(rows.nodes)
+        for block in ranked(rows.probs, rows.labels):
+            f1 = np.where(block.ends, 2 * block.hits / (block.counts + block.hits[:, -1:]), 0.0)
+            tuned = block.at(np.argmax(f1, axis=1))  # the highest of equally good ones
+            positives = np.where(f1.max(axis=1) > 0, block.hits[:, -1], 0)
+            values[block.columns] = _shrink(tuned, _best_expected_f(block, 1.0), positives, self.shrinkage)
+        return values
+
+
+def _shrink(tuned: Floats, towards: Floats, positives: NDArray[np.int64], shrinkage: float) -> Floats:
+    values = towards.copy()
+    some = np.flatnonzero(positives)
+    t, t0, n = tuned[some], towards[some], positives[some]
+    mean = (n * _logit(t) + shrinkage * _logit(t0)) / (n + shrinkage)
+    # A threshold is the probability of a row that it includes, so rounding must not raise it above: the mean of equal
+    # thresholds is that threshold, and without shrinkage it is the tuned one.
+    mixed = np.clip(1 / (1 + np.exp(-mean)), np.minimum(t, t0), np.maximum(t, t0))
+    values[some] = t if shrinkage == 0 else mixed
+    return values
+
+
+def _logit(p: Floats) -> Floats:
+    p = np.minimum(p, BELOW_1)
+    return np.asarray(np.log(p) - np.log1p(-p), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class PrecisionFloor(Strategy):
+    """For each node, the lowest threshold with at least some estimated precision: the most recall at that precision.
+
+    With q the mean probability of the k rows at or above a threshold, its precision is estimated as
+
+        without labels   q
+        with labels      (hits + m q) / (k + m)
+
+    where m = 10 pseudo-rows stand for the model's own estimate. A few labelled rows then cannot promise much: one hit
+    in one row, at q = 0.1, is a precision of 0.18 and not of 1. Many rows outweigh the model. A node that never reaches
+    the precision is never predicted.
+
+    Args:
+        precision: above 0, at most 1.
+
+    >>> PrecisionFloor(0.5).fit([[0.9], [0.4], [0.3], [0.02]]).values
+    array([0.3])
+    """
+
+    precision: float
+
+    def __post_init__(self) -> None:
+        check_strategy_argument("precision_floor", self.precision)
+
+    @property
+    def name(self) -> str:
+        """For example ``precision_floor:0.2``."""
+        return strategy_text("precision_floor", self.precision)
+
+    def choose(self, rows: HeldOut) -> Floats:
+        """The lowest threshold that reaches the precision; infinity where none does."""
+        values = np.empty(rows.nodes)
+        for block in ranked(rows.probs, rows.labels):
+            precision = block.sums / block.counts
+            if block.labels is not None:
+                precision = (block.hits + PSEUDO_ROWS * precision) / (block.counts + PSEUDO_ROWS)
+            enough = block.ends & (precision >= self.precision - ROUNDING)
+            last = enough.shape[1] - 1 - np.argmax(enough[:, ::-1], axis=1)
+            values[block.columns] = np.where(enough.any(axis=1), block.at(last), np.inf)
+        return values
+
+
+_MAKE: Mapping[str, Callable[[Any], Strategy]] = MappingProxyType(
+    {
+        "fixed": Fixed,
+        "global": GlobalThreshold,
+        "expected_f": ExpectedF,
+        "prior": PriorMatched,
+        "tuned": TunedPerNode,
+        "precision_floor": PrecisionFloor,
+    }
+)
