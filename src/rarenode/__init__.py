@@ -6,7 +6,6 @@ once.
 
 from __future__ import annotations
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -42,12 +41,6 @@ if TYPE_CHECKING:
     from rarenode.resampling import HROSPD, LPROS
     from rarenode.training import Settings, TrainedModel, TrainingRows, fit, train
     from rarenode.training.presets import preset
-
-# The fused engine's threads wait for each other several times a step. GNU OpenMP lets them spin for milliseconds
-# before they sleep, which on a busy machine takes the core from the very thread that is waited for. A few
-# microseconds are as good on an idle one. The library reads this once, when it is loaded, so it has no effect if
-# torch was imported before.
-os.environ.setdefault("GOMP_SPINCOUNT", "30000")
 
 _HOME = {
     "HROSPD": "resampling",

@@ -27,6 +27,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.compiled import compiled
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models.model import Floats, Layout, Output, check_input
@@ -284,7 +285,7 @@ def _check_closed(forest: Forest, hierarchy: Hierarchy) -> None:
 # --- compiled ------------------------------------------------------------------------------------------------------
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _first_gap(
     label_starts: Integers,
     label_columns: Integers,
@@ -307,7 +308,7 @@ def _first_gap(
     return -1, -1, -1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def find_leaf(
     x: NDArray[np.float32],
     place: int,
@@ -322,7 +323,7 @@ def find_leaf(
     return place
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
+@compiled(parallel=True)
 def _add_up(
     X: NDArray[np.float32],
     roots: Integers,
