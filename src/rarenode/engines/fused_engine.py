@@ -135,6 +135,11 @@ class FusedEngine:
         self.steps += 1
         return float(loss)
 
+    @property
+    def threads(self) -> int:
+        """The number of threads of the next step, unless the caller changes numba's limit."""
+        return self._choice.threads
+
     def _choose_threads(self, most: int) -> int:
         """The number of threads for a step, at most ``most``, which the caller may change between steps."""
         most = min(most, self._available)

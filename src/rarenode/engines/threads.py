@@ -102,10 +102,12 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 5.0
 """Seconds between comparisons: short after a change, longer the more often the choice is confirmed."""
 COST = 0.02
 """The share of the time that comparisons may cost, beyond what the same steps take at the fastest number."""
-MOST_COST = 30.0
-"""Seconds after which a comparison is allowed whatever the last one cost; it may have been a machine asleep."""
+MOST_DEBT = 0.5
+"""Seconds of such cost that are remembered: a machine that was asleep must not prevent comparisons for ever."""
+REST = 4
+"""Between comparisons, at least this many times as long as the last one took: they disturb other programs."""
 CHANGE = 1.5
-"""A pace that differs from the expected one by this factor calls for a comparison."""
+"""A pace that is slower than expected by this factor calls for a look at fewer threads, a faster one at more."""
 HOPELESS = 1.5
 """In a comparison, a number that is slower by this factor has no second turn."""
 GAIN = 1.05
@@ -137,6 +139,7 @@ class _Steps:
 
     @property
     def total_seconds(self) -> float:
+        """With the first steps."""
         return self.seconds + self.first_seconds
 
     def cost(self, pace: float) -> float:
@@ -165,7 +168,7 @@ class ThreadChoice:
     def record(self, seconds: float) -> None:
         """Note what a step with ``threads`` took, and choose the number for the next one."""
         steps = self._steps
-        if self._is_first:
+        if self._is_first and seconds < self._goal:  # waking threads does not matter in a longer step
             self._is_first = False
             steps.first_count += 1
             steps.first_seconds += seconds
@@ -182,41 +185,51 @@ class ThreadChoice:
     # and the seconds to use it for, and receives the measured steps.
 
     def _compare_and_use(self) -> Generator[tuple[int, float], _Steps, None]:
-        place, pause = 0, SHORTEST_PAUSE
+        place, pause, debt = 0, SHORTEST_PAUSE, 0.0
+        rivals: tuple[int, ...] = (1,)
         while True:
             began = place
-            place, expected, cost, took = yield from self._climb(place)
+            place, expected, cost, took = yield from self._climb(place, rivals)
             pause = SHORTEST_PAUSE if place != began else min(2 * pause, LONGEST_PAUSE)
-            least = min(max(cost / COST, 4 * took), MOST_COST)
-            used = 0.0
-            while used < max(pause, least):
+            debt = min(debt + cost, MOST_DEBT)
+            used, rivals = 0.0, ()
+            while not rivals:
                 steps = yield self.numbers[place], WINDOW
                 used += steps.seconds
-                if used >= least and not expected / CHANGE < steps.pace < expected * CHANGE:
-                    break
+                debt = max(0.0, debt - COST * steps.seconds)
+                may_compare = debt == 0 and used >= REST * took
+                if steps.pace > CHANGE * expected and (may_compare or used >= SHORTEST_PAUSE):
+                    # Soon: what is lost by waiting is more than a look at fewer threads costs.
+                    rivals = (place - 1, 0)
+                elif steps.pace < expected / CHANGE and may_compare:
+                    rivals = (place + 1,)
+                elif used >= pause and may_compare:
+                    rivals = (place - 1, place + 1)
 
-    def _climb(self, place: int) -> Generator[tuple[int, float], _Steps, tuple[int, float, float, float]]:
-        """Compare with both neighbours and go on in the direction of the faster one.
+    def _climb(
+        self, place: int, rivals: tuple[int, ...]
+    ) -> Generator[tuple[int, float], _Steps, tuple[int, float, float, float]]:
+        """Compare with rivals, as far as they exist, and go on in the direction of the faster one.
 
         Returns the place, its pace, what the comparisons cost beyond that pace, and how long they took.
         """
         cost = took = 0.0
-        rivals = [i for i in (place - 1, place + 1) if 0 <= i < len(self.numbers)]
         while True:
-            measured = yield from self._compare(place, rivals)
+            measured = yield from self._compare({place, *rivals} & set(range(len(self.numbers))))
             fastest = min(measured, key=lambda i: measured[i].pace * GAIN**i)
             pace = measured[fastest].pace
-            for steps in measured.values():
-                cost += max(0.0, steps.cost(pace))
+            for i, steps in measured.items():
                 took += steps.total_seconds
+                if i != place:  # steps at the present number are no cost of looking
+                    cost += max(0.0, steps.cost(pace))
             further = 2 * fastest - place
             if fastest == place or not 0 <= further < len(self.numbers):
                 return fastest, pace, cost, took
-            place, rivals = fastest, [further]
+            place, rivals = fastest, (further,)
 
-    def _compare(self, place: int, rivals: list[int]) -> Generator[tuple[int, float], _Steps, dict[int, _Steps]]:
-        measured = {i: _Steps() for i in (place, *rivals)}
-        in_running = [place, *rivals]
+    def _compare(self, places: set[int]) -> Generator[tuple[int, float], _Steps, dict[int, _Steps]]:
+        measured = {i: _Steps() for i in places}
+        in_running = sorted(places)
         for _ in range(ROUNDS):
             for i in in_running:
                 measured[i] += yield self.numbers[i], SLICE

@@ -71,7 +71,7 @@ class TorchEngine:
             self.network.train()
             for module in self._frozen:
                 module.eval()
-            logits = self.network(self._there(X), self._masks)
+            logits = self.network(self._features(X), self._masks)
             loss: Tensor = self.loss(logits, self._there(Y), weights, row_weights)
             self.optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
@@ -85,7 +85,7 @@ class TorchEngine:
         self.network.eval()
         starts = range(0, len(X), ROWS_AT_A_TIME)
         with self._limited_threads():
-            parts = [self.network(self._there(X[i : i + ROWS_AT_A_TIME])).cpu() for i in starts]
+            parts = [self.network(self._features(X[i : i + ROWS_AT_A_TIME])).cpu() for i in starts]
         if not parts:
             return np.zeros((self.shape.models, 0, self.shape.nodes), dtype=np.float32)
         return np.asarray(torch.cat(parts, dim=1).numpy())
@@ -138,6 +138,9 @@ class TorchEngine:
             yield
         finally:
             torch.set_num_threads(before)
+
+    def _features(self, X: NDArray[np.float32]) -> Tensor:
+        return self._there(np.asarray(X, dtype=np.float32))
 
     def _there(self, array: NDArray[np.generic]) -> Tensor:
         return torch.tensor(array, device=self.device)
