@@ -83,7 +83,7 @@ def test_the_quota_of_control_groups(tmp_path: Path, files: dict[str, str], expe
 
 def test_n_jobs_is_a_limit() -> None:
     everything = available_threads()
-    assert 1 <= everything <= numba.config.NUMBA_NUM_THREADS
+    assert 1 <= everything <= numba.get_num_threads()
     assert available_threads(-1) == everything
     assert available_threads(1) == 1
     assert available_threads(10_000) == everything

@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
@@ -36,16 +36,31 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
     """
 
     def decorate(function: Function) -> Function:
-        dispatcher: Any = numba.njit(nogil=True, **options)(function)
-        if is_jitted(dispatcher):  # with NUMBA_DISABLE_JIT it is still the Python function
-            try:
-                dispatcher._cache = _Cache(function)
-            except (RuntimeError, OSError) as error:  # numba raises RuntimeError if no location is writable
-                _warn_once(str(error))
-        result: Function = dispatcher
-        return result
+        result: Any = numba.njit(nogil=True, **options)(function)
+        if not is_jitted(result):  # NUMBA_DISABLE_JIT is set
+            return function
+        dispatcher: Any = result
+        try:
+            dispatcher._cache = _Cache(function)
+        except (RuntimeError, OSError) as error:  # numba raises RuntimeError if no location is writable
+            _warn_once(str(error))
+        return cast("Function", dispatcher)
 
     return decorate
+
+
+@cache
+def start_threads() -> None:
+    """Start numba's threads. Call this before the first parallel function.
+
+    numba and torch may share the OpenMP library, in which numba sets the number of threads when it starts: a program
+    that has limited torch to one thread would from then on run it with all.
+    """
+    torch: Any = sys.modules.get("torch")
+    before = None if torch is None else torch.get_num_threads()
+    numba.get_num_threads()
+    if torch is not None:
+        torch.set_num_threads(before)
 
 
 @cache
@@ -73,7 +88,7 @@ def _source_stamp(function: Callable[..., Any]) -> tuple[str, str, str]:
     return hashlib.sha256(file).hexdigest(), _sources_hash(package), repr(numbers)
 
 
-class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
+class _CacheFile(IndexDataCacheFile):
     """Stores the stamp with the code too.
 
     numba writes the index first, so a second process could find its own stamp there and load the code of before.
@@ -87,7 +102,7 @@ class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
         return found[1] if found[0] == self._source_stamp else None
 
 
-class _Cache(FunctionCache):  # type: ignore[misc]
+class _Cache(FunctionCache):
     """numba's cache of one function, with our stamp. A cache that cannot be read or written is no reason to fail."""
 
     def __init__(self, function: Callable[..., Any]) -> None:

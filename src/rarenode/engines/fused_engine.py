@@ -9,6 +9,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.compiled import start_threads
 from rarenode.engines.dropout import keep_threshold
 from rarenode.engines.engine import Adam, Objective, State
 from rarenode.engines.fused_layers import CHUNKS, Floats, adam_constants
@@ -77,6 +78,7 @@ class FusedEngine:
                 f"got {np.shape(X)} and {np.shape(Y)}"
             )
         _refuse_after_fork()
+        start_threads()
         factors = _as_factors(row_weights, len(X))
         is_first = self._workspace is None  # it compiles, or loads compiled code
         if self._workspace is None or self._workspace.batch != len(X):

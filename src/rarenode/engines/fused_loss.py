@@ -237,4 +237,4 @@ def loss_row(
         slope[node] = zero
     for node in range(nodes):
         slope[best[node]] += against[node]
-    return row_weight * total / divisor
+    return float(row_weight) * total / divisor

@@ -30,7 +30,8 @@ def available_threads(n_jobs: int | None = None) -> int:
     Args:
         n_jobs: the caller's limit. None or -1: all that are available; -2: all but one; and so on.
     """
-    available = min(_bound_processors(), numba.config.NUMBA_NUM_THREADS)
+    limit: int = vars(numba.config)["NUMBA_NUM_THREADS"]
+    available = min(_bound_processors(), limit)
     quota = cgroup_quota()
     if quota is not None:
         available = min(available, max(1, math.ceil(quota)))

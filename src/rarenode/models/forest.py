@@ -27,7 +27,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode._io.compiled import compiled
+from rarenode._io.compiled import compiled, start_threads
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models.model import Floats, Layout, Output, check_input
@@ -158,6 +158,7 @@ class Forest:
         """Coherent probabilities (rows, nodes) of rows (rows, features), whatever the number of threads."""
         check_input(X, self.features)
         probs = np.empty((len(X), self.nodes), dtype=np.float32)
+        start_threads()
         _add_up(
             np.ascontiguousarray(X), self.roots, self.feature, self.threshold, self.left, self.right,
             self.leaf_starts, self.leaf_rows, self.label_starts, self.label_columns, probs,
