@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Sequence
+from itertools import cycle
 from typing import Any
 
 import numba
@@ -12,55 +12,21 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from rarenode import Dataset, NodeWeights, make_hierarchical, node_weights
-from rarenode.engines import Adam, Objective, make_engine
+from rarenode import NodeWeights
+from rarenode.data.dataset import DatasetSplits
+from rarenode.engines import Objective, available_threads
 from rarenode.engines.dropout import dropout_masks
-from rarenode.engines.engine import Engine
 from rarenode.engines.fused_engine import FusedEngine
+from rarenode.engines.threads import ThreadChoice
 from rarenode.engines.torch_engine import TorchEngine
 from rarenode.errors import ArgumentError, NotClosedError, TrainingError
 from rarenode.models import MlpEnsemble, initial_parameters
 from rarenode.objective.uncertainties import UNCERTAINTIES
-
-ADAM = Adam(learning_rate=1e-3, weight_decay=1e-2)
-SEED = 7
-
-
-@pytest.fixture(scope="module")
-def data() -> Dataset:
-    return make_hierarchical(200, nodes=30, depth=4, shape="dag", features=9)
-
-
-def shape_of(data: Dataset, **changes: Any) -> MlpEnsemble:
-    settings = {"hidden": 16, "layers": 3, "dropout": 0.5} | changes
-    return MlpEnsemble(data.train.X.shape[1], len(data.hierarchy), **settings)
-
-
-def objective_of(data: Dataset, **changes: Any) -> Objective:
-    scored = np.arange(len(data.hierarchy)) != 0
-    weights = node_weights(data.train.Y, data.hierarchy)
-    return Objective(data.hierarchy, **({"weights": weights, "scored": scored, "reduction": "sum"} | changes))
-
-
-def steps(engine: Engine, data: Dataset, count: int, batch: int = 5) -> list[float]:
-    losses = []
-    for step in range(count):
-        rows = np.random.default_rng(step).integers(len(data.train), size=batch)
-        losses.append(engine.step(data.train.X[rows], data.train.Y[rows]))
-    return losses
-
-
-def assert_same_state(engines: Sequence[Engine], tolerance: float) -> None:
-    first, second = (engine.state() for engine in engines)
-    assert first.keys() == second.keys()
-    for name, value in first.items():
-        np.testing.assert_allclose(
-            value, second[name], rtol=tolerance, atol=tolerance * np.abs(value).max(), err_msg=name
-        )
+from tests.engines.problem import ADAM, SEED, assert_same_state, objective_of, shape_of, steps
 
 
 @pytest.mark.parametrize("focus", [None, "focal", *UNCERTAINTIES])
-def test_the_engines_agree_for_every_focus(data: Dataset, focus: str | None) -> None:
+def test_the_engines_agree_for_every_focus(data: DatasetSplits, focus: str | None) -> None:
     shape, objective = shape_of(data, members=3), objective_of(data, focus=focus, u0=0.3, k=1.5)
     parameters = initial_parameters(shape, SEED)
     engines = [E(shape, parameters, objective, ADAM, SEED) for E in (TorchEngine, FusedEngine)]
@@ -84,7 +50,7 @@ def test_the_engines_agree_for_every_focus(data: Dataset, focus: str | None) -> 
     ],
 )
 @pytest.mark.parametrize("batch", [1, 4, 7])
-def test_the_engines_agree_for_every_shape_and_batch(data: Dataset, changes: dict[str, Any], batch: int) -> None:
+def test_the_engines_agree_for_every_shape_and_batch(data: DatasetSplits, changes: dict[str, Any], batch: int) -> None:
     shape, objective = shape_of(data, **changes), objective_of(data, focus="gmu", reduction="mean")
     parameters = initial_parameters(shape, SEED)
     engines = [E(shape, parameters, objective, ADAM, SEED) for E in (TorchEngine, FusedEngine)]
@@ -95,7 +61,7 @@ def test_the_engines_agree_for_every_shape_and_batch(data: Dataset, changes: dic
     np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
-def test_weights_for_one_step(data: Dataset) -> None:
+def test_weights_for_one_step(data: DatasetSplits) -> None:
     shape, objective = shape_of(data), objective_of(data)
     nodes = len(data.hierarchy)
     other = NodeWeights(positive=np.linspace(0.1, 2, nodes), negative=np.linspace(3, 0.5, nodes))
@@ -108,7 +74,9 @@ def test_weights_for_one_step(data: Dataset) -> None:
     assert_same_state(engines, tolerance=5e-4)
 
 
-def naive_training(data: Dataset, shape: MlpEnsemble, objective: Objective, count: int) -> list[NDArray[np.float64]]:
+def naive_training(
+    data: DatasetSplits, shape: MlpEnsemble, objective: Objective, count: int
+) -> list[NDArray[np.float64]]:
     """The same network in float64 with the paper's dense formula, one member after another, Adam written out."""
     parameters = [
         [torch.tensor(v[m], dtype=torch.float64, requires_grad=True) for v in initial_parameters(shape, SEED).values()]
@@ -167,7 +135,7 @@ def naive_training(data: Dataset, shape: MlpEnsemble, objective: Objective, coun
 
 
 @pytest.mark.parametrize("make", [TorchEngine, FusedEngine])
-def test_an_engine_trains_as_the_naive_dense_formula_does(data: Dataset, make: Any) -> None:
+def test_an_engine_trains_as_the_naive_dense_formula_does(data: DatasetSplits, make: Any) -> None:
     shape, objective = shape_of(data, members=3), objective_of(data, focus="gmu")
     engine = make(shape, initial_parameters(shape, SEED), objective, ADAM, SEED)
     for count in (1, 2, 10):
@@ -179,28 +147,56 @@ def test_an_engine_trains_as_the_naive_dense_formula_does(data: Dataset, make: A
             np.testing.assert_allclose(engine.state()[name], expected, rtol=1e-3, atol=2e-5, err_msg=f"{name}, {count}")
 
 
+class Prescribed(ThreadChoice):
+    """Uses given numbers of threads in turn."""
+
+    def __init__(self, most: int, numbers: list[int]) -> None:
+        super().__init__(most)
+        self.left = cycle(numbers)
+        self.threads = next(self.left)
+
+    def record(self, seconds: float) -> None:
+        self.threads = next(self.left)
+
+
 @pytest.mark.parametrize(
     ("members", "ensemble"), [(1, "independent"), (2, "independent"), (5, "independent"), (3, "dropout")]
 )
-def test_the_number_of_threads_changes_no_bit_of_fused(data: Dataset, members: int, ensemble: Any) -> None:
+def test_the_number_of_threads_changes_no_bit_of_fused(data: DatasetSplits, members: int, ensemble: Any) -> None:
     shape = shape_of(data, members=members, ensemble=ensemble, hidden=33)
-    states = []
     most = numba.get_num_threads()
-    try:
-        for threads in sorted({1, 2, most} & set(range(1, most + 1))):
-            numba.set_num_threads(threads)
-            engine = FusedEngine(shape, initial_parameters(shape, 3), objective_of(data, focus="gmu"), ADAM, 3)
-            steps(engine, data, 20)
-            states.append(engine.state())
-    finally:
-        numba.set_num_threads(most)
+    states = []
+    for numbers in ([1], [2], [most], [1, 2, 2, most, 1]):
+        engine = FusedEngine(shape, initial_parameters(shape, 3), objective_of(data, focus="gmu"), ADAM, 3)
+        engine._available = most
+        engine._choice = Prescribed(most, [min(number, most) for number in numbers])
+        steps(engine, data, 10)
+        assert numba.get_num_threads() == most  # as it was
+        states.append(engine.state())
     for state in states[1:]:
         for name, value in states[0].items():
             np.testing.assert_array_equal(value, state[name])
 
 
+def test_fused_stays_within_the_limits_of_its_caller(data: DatasetSplits) -> None:
+    shape = shape_of(data)
+    free, limited = (
+        FusedEngine(shape, initial_parameters(shape, 3), objective_of(data), ADAM, 3, n_jobs) for n_jobs in (None, 1)
+    )
+    most = numba.get_num_threads()
+    try:
+        for limit in range(1, most + 1):
+            numba.set_num_threads(limit)
+            for engine, expected in ((free, min(limit, available_threads())), (limited, 1)):
+                steps(engine, data, 2)
+                assert engine._choice.most == expected
+                assert numba.get_num_threads() == limit
+    finally:
+        numba.set_num_threads(most)
+
+
 @pytest.mark.parametrize("make", [TorchEngine, FusedEngine])
-def test_a_restored_engine_goes_on_to_the_last_bit(data: Dataset, make: Any) -> None:
+def test_a_restored_engine_goes_on_to_the_last_bit(data: DatasetSplits, make: Any) -> None:
     shape, objective = shape_of(data, members=2), objective_of(data, focus="bbma")
     engine = make(shape, initial_parameters(shape, 1), objective, ADAM, 1)
     steps(engine, data, 5)
@@ -214,7 +210,7 @@ def test_a_restored_engine_goes_on_to_the_last_bit(data: Dataset, make: Any) -> 
         again.restore(wrong)
 
 
-def test_the_seed_decides(data: Dataset) -> None:
+def test_the_seed_decides(data: DatasetSplits) -> None:
     shape, objective = shape_of(data), objective_of(data)
     runs = []
     for seed in (1, 1, 2):
@@ -224,7 +220,7 @@ def test_the_seed_decides(data: Dataset) -> None:
 
 
 @pytest.mark.parametrize("make", [TorchEngine, FusedEngine])
-def test_unclosed_labels_are_refused(data: Dataset, make: Any) -> None:
+def test_unclosed_labels_are_refused(data: DatasetSplits, make: Any) -> None:
     shape = shape_of(data)
     engine = make(shape, initial_parameters(shape, 0), objective_of(data), ADAM, 0)
     Y = np.zeros((1, len(data.hierarchy)), dtype=bool)
@@ -233,7 +229,7 @@ def test_unclosed_labels_are_refused(data: Dataset, make: Any) -> None:
         engine.step(data.train.X[:1], Y)
 
 
-def test_a_loss_that_is_not_finite_changes_nothing_in_fused(data: Dataset) -> None:
+def test_a_loss_that_is_not_finite_changes_nothing_in_fused(data: DatasetSplits) -> None:
     shape = shape_of(data)
     engine = FusedEngine(shape, initial_parameters(shape, 0), objective_of(data), ADAM, 0)
     before = engine.state()
@@ -259,18 +255,7 @@ def test_masks_keep_the_right_share_and_differ() -> None:
     assert dropout_masks(0, 0, 0, 1, 9, 9, 0.0).all()
 
 
-def test_the_engine_is_chosen_by_name_and_device(data: Dataset) -> None:
-    shape, objective = shape_of(data), objective_of(data)
-    parameters = initial_parameters(shape, 0)
-    assert make_engine("auto", shape, parameters, objective, ADAM, 0).name == "fused"
-    assert make_engine("torch", shape, parameters, objective, ADAM, 0).name == "torch"
-    with pytest.raises(ArgumentError, match="cpu"):
-        make_engine("fused", shape, parameters, objective, ADAM, 0, device="cuda")
-    with pytest.raises(ArgumentError, match="warp"):
-        make_engine("warp", shape, parameters, objective, ADAM, 0)  # type: ignore[arg-type]
-
-
-def test_fused_checks_shapes_before_it_trusts_them(data: Dataset) -> None:
+def test_fused_checks_shapes_before_it_trusts_them(data: DatasetSplits) -> None:
     shape, objective = shape_of(data), objective_of(data)
     engine = FusedEngine(shape, initial_parameters(shape, 0), objective, ADAM, 0)
     X, Y = data.train.X[:4], data.train.Y[:4]
@@ -291,7 +276,7 @@ def _step_in_child(answers: Any, engine: FusedEngine, X: NDArray[np.float32], Y:
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system does not fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
-def test_a_forked_process_is_told_instead_of_killed(data: Dataset) -> None:
+def test_a_forked_process_is_told_instead_of_killed(data: DatasetSplits) -> None:
     shape = shape_of(data)
     engine = FusedEngine(shape, initial_parameters(shape, 0), objective_of(data), ADAM, 0)
     engine.step(data.train.X[:4], data.train.Y[:4])
@@ -304,18 +289,18 @@ def test_a_forked_process_is_told_instead_of_killed(data: Dataset) -> None:
     assert "spawn" in answers.get()
 
 
-@pytest.mark.parametrize("frozen", [True, False])
-def test_heads_behind_an_encoder(data: Dataset, frozen: bool) -> None:
-    """The seam for images: one encoder, many heads; a frozen encoder stays as it is, another one learns."""
-    torch.manual_seed(0)
-    linear = torch.nn.Linear(9, 12)
-    encoder = torch.nn.Sequential(linear, torch.nn.Tanh()).requires_grad_(not frozen)
-    before = linear.weight.detach().clone()
-    shape = MlpEnsemble(12, len(data.hierarchy), hidden=16, members=3)
-    engine = TorchEngine(shape, initial_parameters(shape, 0), objective_of(data, focus="gmu"), ADAM, 0, encoder=encoder)
-    losses = [engine.step(data.train.X, data.train.Y) for _ in range(60)]
-    assert losses[-1] < 0.9 * losses[0]
-    assert torch.equal(linear.weight.detach(), before) == frozen
-    assert engine.logits(data.test.X).shape == (3, len(data.test), len(data.hierarchy))
-    names = {"layer0.weight", "layer2.bias"} | (set() if frozen else {"encoder.0.weight"})
-    assert names <= engine.state().keys()
+@pytest.mark.parametrize("make", [TorchEngine, FusedEngine])
+def test_parameters_are_copies_of_what_was_learned(data: DatasetSplits, make: Any) -> None:
+    shape = shape_of(data, members=2)
+    start = initial_parameters(shape, 0)
+    kept = {name: array.copy() for name, array in start.items()}
+    engine = make(shape, start, objective_of(data), ADAM, 0)
+    steps(engine, data, 3)
+    parameters, state = engine.parameters(), engine.state()
+    assert parameters.keys() == shape.parameter_shapes.keys()
+    for name, array in parameters.items():
+        np.testing.assert_array_equal(array, state[name])
+        np.testing.assert_array_equal(start[name], kept[name])  # the caller's arrays are not trained
+        array[...] = 0
+    for name, array in engine.parameters().items():
+        np.testing.assert_array_equal(array, state[name])

@@ -62,6 +62,22 @@ def test_the_module_is_one_perceptron_for_each_member() -> None:
         torch.testing.assert_close(logits[member], h)
 
 
+def test_the_module_uses_the_arrays_as_they_are() -> None:
+    """Without a copy and, though files are often mapped read-only, without a warning."""
+    shape = MlpEnsemble(4, 3, hidden=5, members=3)
+    parameters = initial_parameters(shape, 1)
+    parameters["layer1.weight"].flags.writeable = False
+    parameters["layer0.weight"] = np.asfortranarray(parameters["layer0.weight"])
+    parameters["layer2.bias"] = parameters["layer2.bias"].astype(np.float64)
+    network = MlpNetwork(shape, parameters)
+    for name, array in parameters.items():
+        tensor = network.parameter(name).detach()
+        np.testing.assert_array_equal(tensor.numpy(), array)
+        assert tensor.dtype == torch.float32
+        is_shared = tensor.data_ptr() == array.ctypes.data
+        assert is_shared == (name not in ("layer0.weight", "layer2.bias"))
+
+
 @pytest.mark.parametrize(
     ("wrong", "word"),
     [

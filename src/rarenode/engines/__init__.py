@@ -1,6 +1,7 @@
-"""How a training step is computed: `torch` (any device) and `fused` (CPU, at the limit of memory)."""
+"""How a training step is computed: `torch` (any model, any device) and `fused` (CPU, at the memory-bandwidth limit)."""
 
 from rarenode.engines.engine import Adam, Engine, Objective
-from rarenode.engines.selection import EngineName, make_engine
+from rarenode.engines.selection import EngineName, make_engine, resolve_device
+from rarenode.engines.threads import available_threads
 
-__all__ = ["Adam", "Engine", "EngineName", "Objective", "make_engine"]
+__all__ = ["Adam", "Engine", "EngineName", "Objective", "available_threads", "make_engine", "resolve_device"]

@@ -6,9 +6,10 @@ The hash is splitmix64's mixing function, applied to a key of the first four and
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from rarenode._io.compiled import compiled
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -16,7 +17,7 @@ _MIX2 = np.uint64(0x94D049BB133111EB)
 _HALF = np.uint64(32)
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def mix(value: np.uint64) -> np.uint64:
     """Scatter the bits of a 64-bit number."""
     value = (value ^ (value >> np.uint64(30))) * _MIX1
@@ -24,7 +25,7 @@ def mix(value: np.uint64) -> np.uint64:
     return value ^ (value >> np.uint64(31))
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def mask_key(seed: np.uint64, step: np.uint64, layer: np.uint64, member: np.uint64) -> np.uint64:
     """One number for the mask of a member's layer at a step."""
     key = mix(seed + _GOLDEN)
@@ -32,13 +33,13 @@ def mask_key(seed: np.uint64, step: np.uint64, layer: np.uint64, member: np.uint
     return mix(key + layer * _MIX1 + member * _MIX2)
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def is_kept(key: np.uint64, place: np.uint64, threshold: np.uint64) -> np.bool_:
     """Whether the unit at a place (row x width + unit) is kept; the threshold is the share to keep, times 2^32."""
     return (mix(key + place * _GOLDEN) >> _HALF) < threshold
 
 
-@numba.njit(cache=True)
+@compiled()
 def _fill(masks: NDArray[np.bool_], seed: np.uint64, step: np.uint64, layer: np.uint64, threshold: np.uint64) -> None:
     members, rows, width = masks.shape
     for member in range(members):

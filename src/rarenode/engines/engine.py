@@ -1,4 +1,4 @@
-"""What every engine can do. Engines differ in how a step is computed, never in what it computes."""
+"""The interface of engines. They differ in how a step is computed, never in what it computes."""
 
 from __future__ import annotations
 
@@ -50,11 +50,18 @@ class Engine(Protocol):
     steps: int
     """Steps taken so far."""
 
-    def step(self, X: NDArray[np.float32], Y: NDArray[np.bool_], weights: NodeWeights | None = None) -> float:
+    def step(
+        self,
+        X: NDArray[np.float32],
+        Y: NDArray[np.bool_],
+        weights: NodeWeights | None = None,
+        row_weights: NDArray[np.float32] | None = None,
+    ) -> float:
         """Take one training step on a batch of rows and return its loss, from before the step.
 
-        ``weights`` replaces the objective's node weights for this step. Dropout is decided by the seed and the number
-        of the step alone.
+        ``weights`` replaces the objective's node weights for this step. ``row_weights`` (rows,) multiplies the loss of
+        each row; the divisor of ``reduction="mean"`` remains rows x scored nodes. Dropout is decided by the seed and
+        the number of the step alone.
         """
         ...
 
@@ -62,14 +69,22 @@ class Engine(Protocol):
         """Unconstrained logits without dropout, (models, rows, nodes)."""
         ...
 
-    def state(self) -> State:
-        """All that later steps depend on: parameters under their names, Adam's moments, the number of steps.
+    def parameters(self) -> State:
+        """What training has learned: all that predictions depend on and that training changes.
 
-        Parameters are ``layer0.weight`` and so on; moments have the prefixes ``adam.m.`` and ``adam.v.``; ``steps``
-        is a whole number. The arrays are copies.
+        The heads are ``layer0.weight`` and so on, as in `MlpEnsemble.parameter_shapes`. A trained encoder adds its
+        parameters and buffers, such as the running means of batch normalisation, with the prefix ``encoder.``; a
+        frozen one adds nothing. The arrays are copies.
+        """
+        ...
+
+    def state(self) -> State:
+        """All that later steps depend on: `parameters`, Adam's moments, the number of steps.
+
+        Moments have the prefixes ``adam.m.`` and ``adam.v.``; ``steps`` is a whole number. The arrays are copies.
         """
         ...
 
     def restore(self, state: State) -> None:
-        """Go on from a `state`."""
+        """Continue from a `state`."""
         ...

@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 import os
+from time import perf_counter
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.compiled import start_threads
 from rarenode.engines.dropout import keep_threshold
 from rarenode.engines.engine import Adam, Objective, State
 from rarenode.engines.fused_layers import CHUNKS, Floats, adam_constants
 from rarenode.engines.fused_loss import FOCUS_CODES
 from rarenode.engines.fused_step import fused_step, weight_place
+from rarenode.engines.threads import ThreadChoice, available_threads
 from rarenode.errors import ArgumentError, TrainingError
 from rarenode.models.ensemble import MlpEnsemble, Parameters
 from rarenode.objective import NodeWeights
+from rarenode.objective.loss import check_row_weights
 
 ROWS_AT_A_TIME = 512
 
 
 class FusedEngine:
-    """See `Engine`. The seed decides the parameters to the last bit, and the number of threads does not change them."""
+    """See `Engine`. The seed decides the parameters to the last bit, and the number of threads does not change them.
+
+    Each step uses the number of threads that is fastest at the moment, up to ``n_jobs`` (see `available_threads`) and
+    ``numba.get_num_threads()``.
+    """
 
     name = "fused"
 
-    def __init__(self, shape: MlpEnsemble, parameters: Parameters, objective: Objective, adam: Adam, seed: int) -> None:
+    def __init__(
+        self,
+        shape: MlpEnsemble,
+        parameters: Parameters,
+        objective: Objective,
+        adam: Adam,
+        seed: int,
+        n_jobs: int | None = None,
+    ) -> None:
         if shape.nodes != len(objective.hierarchy):
             raise ArgumentError(f"the model has {shape.nodes} nodes, and the hierarchy {len(objective.hierarchy)}")
         self.shape = shape
@@ -44,8 +60,16 @@ class FusedEngine:
             view[...] = parameters[name]
         self._workspace: _Workspace | None = None
         self._sides = self._scored_sides(self._loss.weights)
+        self._available = available_threads(n_jobs)
+        self._choice = ThreadChoice(1)
 
-    def step(self, X: NDArray[np.float32], Y: NDArray[np.bool_], weights: NodeWeights | None = None) -> float:
+    def step(
+        self,
+        X: NDArray[np.float32],
+        Y: NDArray[np.bool_],
+        weights: NodeWeights | None = None,
+        row_weights: NDArray[np.float32] | None = None,
+    ) -> float:
         """See `Engine.step`. If the loss is not finite it is returned, and nothing is changed."""
         hierarchy = self.objective.hierarchy
         if np.shape(X) != (len(X), self.shape.features) or np.shape(Y) != (len(X), self.shape.nodes):
@@ -54,6 +78,9 @@ class FusedEngine:
                 f"got {np.shape(X)} and {np.shape(Y)}"
             )
         _refuse_after_fork()
+        start_threads()
+        factors = _as_factors(row_weights, len(X))
+        is_first = self._workspace is None  # it compiles, or loads compiled code
         if self._workspace is None or self._workspace.batch != len(X):
             self._workspace = _Workspace(self.shape, len(X))
         space = self._workspace
@@ -61,40 +88,66 @@ class FusedEngine:
         divisor = max(1, len(X) * self._loss.count_scored) if self.objective.reduction == "mean" else 1
         parents, starts = hierarchy.families
         adam = self.adam
-        threads = numba.get_num_threads()
-        loss: float = fused_step(
-            np.ascontiguousarray(X, dtype=np.float32),
-            np.ascontiguousarray(Y, dtype=np.bool_),
-            self._parameters,
-            self._first,
-            self._second,
-            self._widths,
-            space.outputs,
-            space.slopes,
-            space.parts,
-            space.best,
-            space.focus,
-            positive,
-            negative,
-            FOCUS_CODES[self.objective.focus],
-            float(self.objective.u0),
-            float(self.objective.k),
-            float(divisor),
-            parents,
-            starts,
-            hierarchy.edge_children,
-            adam_constants(adam.learning_rate, adam.weight_decay, adam.beta1, adam.beta2, adam.epsilon, self.steps + 1),
-            self.shape.activation == "tanh",
-            np.uint64(self.seed),
-            np.uint64(self.steps),
-            keep_threshold(self.shape.dropout),
-            np.float32(1 / (1 - self.shape.dropout)),
-            self.shape.models >= 2 * threads or self.shape.models == threads,
-        )
+        threads_before = numba.get_num_threads()
+        threads = self._choose_threads(threads_before)
+        if threads != threads_before:
+            numba.set_num_threads(threads)
+        try:
+            began = perf_counter()
+            loss: float = fused_step(
+                np.ascontiguousarray(X, dtype=np.float32),
+                np.ascontiguousarray(Y, dtype=np.bool_),
+                factors,
+                self._parameters,
+                self._first,
+                self._second,
+                self._widths,
+                space.outputs,
+                space.slopes,
+                space.parts,
+                space.best,
+                space.focus,
+                positive,
+                negative,
+                FOCUS_CODES[self.objective.focus],
+                float(self.objective.u0),
+                float(self.objective.k),
+                float(divisor),
+                parents,
+                starts,
+                hierarchy.edge_children,
+                adam_constants(
+                    adam.learning_rate, adam.weight_decay, adam.beta1, adam.beta2, adam.epsilon, self.steps + 1
+                ),
+                self.shape.activation == "tanh",
+                np.uint64(self.seed),
+                np.uint64(self.steps),
+                keep_threshold(self.shape.dropout),
+                np.float32(1 / (1 - self.shape.dropout)),
+                threads,
+            )
+            seconds = perf_counter() - began
+        finally:
+            if threads != threads_before:
+                numba.set_num_threads(threads_before)
+        if not is_first:
+            self._choice.record(seconds)
         if not np.isfinite(loss):
             hierarchy.require_closed(Y)  # that would be the reason
         self.steps += 1
         return float(loss)
+
+    @property
+    def threads(self) -> int:
+        """The number of threads of the next step, unless the caller changes numba's limit."""
+        return self._choice.threads
+
+    def _choose_threads(self, most: int) -> int:
+        """The number of threads for a step, at most ``most``, which the caller may change between steps."""
+        most = min(most, self._available)
+        if most != self._choice.most:
+            self._choice = ThreadChoice(most)
+        return self._choice.threads
 
     def logits(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
         """See `Engine.logits`."""
@@ -111,6 +164,10 @@ class FusedEngine:
                         hidden = np.maximum(hidden, 0) if shape.activation == "relu" else np.tanh(hidden)
                 result[model, rows] = hidden
         return result
+
+    def parameters(self) -> State:
+        """See `Engine.parameters`."""
+        return {name: view.copy() for name, view in self._views(self._parameters).items()}
 
     def state(self) -> State:
         """See `Engine.state`."""
@@ -145,6 +202,12 @@ class FusedEngine:
     def _scored_sides(self, weights: NodeWeights) -> tuple[Floats, Floats]:
         scored = self._loss.scored
         return (weights.positive * scored).astype(np.float32), (weights.negative * scored).astype(np.float32)
+
+
+def _as_factors(row_weights: NDArray[np.float32] | None, rows: int) -> Floats:
+    if row_weights is None:
+        return np.ones(rows, dtype=np.float32)
+    return check_row_weights(row_weights, rows).astype(np.float32)
 
 
 _process: int | None = None

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.compiled import compiled
 from rarenode.engines.dropout import is_kept
 
 CHUNKS = 8
@@ -32,7 +32,7 @@ FAST = {"reassoc", "contract", "nsz"}
 Floats = NDArray[np.float32]
 
 
-@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
+@compiled(fastmath=FAST, error_model="numpy")
 def _dot(a: Floats, b: Floats) -> np.float32:
     total = np.float32(0)
     for i in range(a.shape[0]):
@@ -40,7 +40,7 @@ def _dot(a: Floats, b: Floats) -> np.float32:
     return total
 
 
-@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
+@compiled(fastmath=FAST, error_model="numpy")
 def _four_dots(w: Floats, rows: Floats, first: int) -> tuple[np.float32, np.float32, np.float32, np.float32]:
     """Products of one row of weights with four rows of inputs, so that the weights are loaded once."""
     a, b, c, d = rows[first], rows[first + 1], rows[first + 2], rows[first + 3]
@@ -54,7 +54,7 @@ def _four_dots(w: Floats, rows: Floats, first: int) -> tuple[np.float32, np.floa
     return s0, s1, s2, s3
 
 
-@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
+@compiled(fastmath=FAST, error_model="numpy")
 def forward_rows(
     source: Floats,
     weight: Floats,
@@ -102,13 +102,13 @@ def forward_rows(
                 out[place, unit] = value * scale if kept else np.float32(0)
 
 
-@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
+@compiled(fastmath=FAST, error_model="numpy")
 def _add_one(total: Floats, s: np.float32, a: Floats) -> None:
     for i in range(total.shape[0]):
         total[i] += s * a[i]
 
 
-@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
+@compiled(fastmath=FAST, error_model="numpy")
 def _add_four(
     total: Floats,
     s0: np.float32,
@@ -125,7 +125,7 @@ def _add_four(
         total[i] += s0 * a[i] + s1 * b[i] + s2 * c[i] + s3 * d[i]
 
 
-@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
+@compiled(fastmath=FAST, error_model="numpy")
 def _adam_row(
     w: Floats,
     m: Floats,
@@ -148,7 +148,7 @@ def _adam_row(
         w[i] -= rate * first / (np.sqrt(second) * correction + epsilon)
 
 
-@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
+@compiled(fastmath=FAST, error_model="numpy")
 def _add_to_input(into: Floats, weight: Floats, slope: Floats, start: int, stop: int) -> None:
     """What up to four units contribute to the gradient of the layer's input. Four at a time it is loaded once."""
     zero = np.float32(0)
@@ -164,7 +164,7 @@ def _add_to_input(into: Floats, weight: Floats, slope: Floats, start: int, stop:
             _add_four(into[row], s0, a, s1, b, s2, c, s3, d)
 
 
-@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
+@compiled(fastmath=FAST, error_model="numpy")
 def backward_rows(
     source: Floats,
     weight: Floats,
@@ -223,7 +223,7 @@ def backward_rows(
     _adam_row(values, m, v, bias_gradient, decay, beta1, beta2, rate, correction, epsilon)
 
 
-@numba.njit(fastmath=FAST, error_model="numpy", cache=True, nogil=True)
+@compiled(fastmath=FAST, error_model="numpy")
 def through_activation(
     parts: Floats,
     activation: Floats,

@@ -15,6 +15,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.compiled import compiled
 from rarenode.engines.dropout import mask_key
 from rarenode.engines.fused_layers import CHUNKS, Floats, backward_rows, forward_rows, through_activation
 from rarenode.engines.fused_loss import FOCAL, focus_nodes, loss_row
@@ -23,7 +24,7 @@ Widths = NDArray[np.int64]
 """Features, hidden units of each layer, nodes."""
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def weight_place(widths: Widths, layer: int) -> int:
     """Where a layer's weights begin among the parameters of a model; the biases follow them."""
     place = 0
@@ -32,20 +33,20 @@ def weight_place(widths: Widths, layer: int) -> int:
     return place
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _weights(flat: Floats, widths: Widths, layer: int) -> Floats:
     place = weight_place(widths, layer)
     inputs, units = widths[layer], widths[layer + 1]
     return flat[place : place + units * inputs].reshape(units, inputs)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _biases(flat: Floats, widths: Widths, layer: int) -> Floats:
     place = weight_place(widths, layer) + widths[layer] * widths[layer + 1]
     return flat[place : place + widths[layer + 1]]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _units(flat: Floats, widths: Widths, layer: int, rows: int) -> Floats:
     """Activations, or their gradients, of a layer: (rows, width)."""
     place = 0
@@ -54,7 +55,7 @@ def _units(flat: Floats, widths: Widths, layer: int, rows: int) -> Floats:
     return flat[place : place + widths[layer + 1] * rows].reshape(rows, widths[layer + 1])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _forward(
     X: Floats,
     parameters: Floats,
@@ -86,7 +87,7 @@ def _forward(
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _backward(
     X: Floats,
     parameters: Floats,
@@ -133,10 +134,11 @@ def _backward(
     )
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
+@compiled(parallel=True)
 def fused_step(
     X: Floats,
     Y: NDArray[np.bool_],
+    row_weights: Floats,
     parameters: Floats,
     first: Floats,
     second: Floats,
@@ -161,16 +163,19 @@ def fused_step(
     step: np.uint64,
     threshold: np.uint64,
     scale: np.float32,
-    by_model: bool,
+    threads: int,
 ) -> float:
-    """Forward, loss, backward and Adam on one batch; returns the loss. If it is not finite, no parameter changes."""
+    """Forward, loss, backward and Adam on one batch; returns the loss. If it is not finite, no parameter changes.
+
+    ``threads`` is the number that numba is set to; it decides how the work is divided.
+    """
     layers = widths.shape[0] - 1
     models = parameters.shape[0]
     batch = X.shape[0]
     nodes = widths[layers]
     rows = parts.shape[3]
     passes = rows // batch
-
+    by_model = models >= 2 * threads or models == threads
     keys = np.empty((models, layers, passes), dtype=np.uint64)
     for model in range(models):
         for layer in range(layers):
@@ -207,7 +212,8 @@ def fused_step(
         model, row = task // rows, task % rows
         losses[task] = loss_row(
             logits[task // batch, task % batch], Y[task % batch], positive, negative, focus[task % batch], kind, u0, k,
-            divisor, parents, starts, children, best[task], _units(slopes[model], widths, layers - 1, rows)[row],
+            row_weights[task % batch], divisor, parents, starts, children, best[task],
+            _units(slopes[model], widths, layers - 1, rows)[row],
         )  # fmt: skip
     loss = 0.0
     for task in range(models * rows):

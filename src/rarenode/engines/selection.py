@@ -1,8 +1,10 @@
-"""Which engine computes a training."""
+"""Which engine computes a training, and on which device."""
 
 from __future__ import annotations
 
 from typing import Literal, get_args
+
+import torch
 
 from rarenode.engines.engine import Adam, Engine, Objective
 from rarenode.engines.fused_engine import FusedEngine
@@ -22,12 +24,49 @@ def make_engine(
     adam: Adam,
     seed: int,
     device: str = "cpu",
+    encoder: torch.nn.Module | None = None,
+    n_jobs: int | None = None,
 ) -> Engine:
-    """The engine of that name. ``auto`` is ``fused`` on the CPU and ``torch`` elsewhere; ``engine.name`` tells."""
+    """The engine of that name.
+
+    Args:
+        name: ``fused``, ``torch``, or ``auto``: ``fused`` for perceptrons on the CPU, else ``torch``. The engine's
+            ``name`` says which it is.
+        shape: the perceptrons, or the heads behind the encoder.
+        parameters: where they start.
+        objective: what training minimises.
+        adam: the optimiser.
+        seed: decides the dropout.
+        device: see `resolve_device`.
+        encoder: a module in front of the heads, from (rows, features) to (rows, ``shape.features``). It is trained
+            with them unless its parameters do not require a gradient.
+        n_jobs: the largest number of threads on the CPU; None or -1: all that are available.
+    """
     if name not in get_args(EngineName):
         raise ArgumentError(f"unknown engine {name!r}; choose one of {', '.join(get_args(EngineName))}")
+    device = resolve_device(device)
     if name == "fused" and device != "cpu":
         raise ArgumentError(f"the fused engine runs on the cpu, not on {device!r}; choose engine 'torch' or 'auto'")
-    if name == "torch" or device != "cpu":
-        return TorchEngine(shape, parameters, objective, adam, seed, device)
-    return FusedEngine(shape, parameters, objective, adam, seed)
+    if name == "fused" and encoder is not None:
+        raise ArgumentError("the fused engine trains perceptrons only; with an encoder choose engine 'torch' or 'auto'")
+    if name == "torch" or device != "cpu" or encoder is not None:
+        return TorchEngine(shape, parameters, objective, adam, seed, device, encoder, n_jobs)
+    return FusedEngine(shape, parameters, objective, adam, seed, n_jobs)
+
+
+def resolve_device(device: str) -> str:
+    """The device to use: ``cpu``, ``cuda``, ``cuda:0`` and so on, ``mps``, or for ``auto`` the fastest of those here.
+
+    Raises:
+        ArgumentError: the device is unknown or not available; the message lists those that are.
+    """
+    available = ["cpu"]
+    if torch.backends.mps.is_available():
+        available.insert(0, "mps")
+    if torch.cuda.is_available():
+        available = ["cuda", *(f"cuda:{i}" for i in range(torch.cuda.device_count())), *available]
+    if device == "auto":
+        return available[0]
+    if device not in available:
+        raise ArgumentError(f"device {device!r} is not available; choose auto, {', '.join(available)}")
+    return device

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -9,6 +12,7 @@ from torch import Tensor
 
 from rarenode.engines.dropout import dropout_masks
 from rarenode.engines.engine import Adam, Objective, State
+from rarenode.engines.threads import available_threads
 from rarenode.errors import ArgumentError
 from rarenode.models.ensemble import MlpEnsemble, Parameters
 from rarenode.models.network import EncodedNetwork, MlpNetwork
@@ -18,7 +22,10 @@ ROWS_AT_A_TIME = 512
 
 
 class TorchEngine:
-    """See `Engine`. ``network`` replaces the plain perceptrons, for an encoder with many heads."""
+    """See `Engine`. An ``encoder`` stands in front of the perceptrons, which are then its heads.
+
+    An encoder none of whose parameters require a gradient is frozen: it stays in evaluation mode.
+    """
 
     name = "torch"
 
@@ -31,15 +38,19 @@ class TorchEngine:
         seed: int,
         device: str = "cpu",
         encoder: torch.nn.Module | None = None,
+        n_jobs: int | None = None,
     ) -> None:
-        heads = MlpNetwork(shape, parameters)
+        heads = MlpNetwork(shape, {name: array.copy() for name, array in parameters.items()})
         self.device = torch.device(device)
         self.network = (heads if encoder is None else EncodedNetwork(encoder, heads)).to(self.device)
         self.shape = shape
         self.seed = seed
         self.steps = 0
         self.loss = objective.loss()
+        self._threads = None if n_jobs is None else available_threads(n_jobs)
         self._trained = {name: value for name, value in self.network.named_parameters() if value.requires_grad}
+        self._frozen = [] if encoder is None or any(p.requires_grad for p in encoder.parameters()) else [encoder]
+        self._buffers = {} if self._frozen else dict(self.network.named_buffers())
         self.optimiser = torch.optim.Adam(
             self._trained.values(),
             lr=adam.learning_rate,
@@ -48,14 +59,23 @@ class TorchEngine:
             weight_decay=adam.weight_decay,
         )
 
-    def step(self, X: NDArray[np.float32], Y: NDArray[np.bool_], weights: NodeWeights | None = None) -> float:
+    def step(
+        self,
+        X: NDArray[np.float32],
+        Y: NDArray[np.bool_],
+        weights: NodeWeights | None = None,
+        row_weights: NDArray[np.float32] | None = None,
+    ) -> float:
         """See `Engine.step`."""
-        self.network.train()
-        logits = self.network(self._there(X), self._masks)
-        loss: Tensor = self.loss(logits, self._there(Y), weights)
-        self.optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimiser.step()
+        with self._limited_threads():
+            self.network.train()
+            for module in self._frozen:
+                module.eval()
+            logits = self.network(self._features(X), self._masks)
+            loss: Tensor = self.loss(logits, self._there(Y), weights, row_weights)
+            self.optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            self.optimiser.step()
         self.steps += 1
         return float(loss.detach())
 
@@ -63,17 +83,23 @@ class TorchEngine:
     def logits(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
         """See `Engine.logits`."""
         self.network.eval()
-        parts = [self.network(self._there(X[i : i + ROWS_AT_A_TIME])).cpu() for i in range(0, len(X), ROWS_AT_A_TIME)]
+        starts = range(0, len(X), ROWS_AT_A_TIME)
+        with self._limited_threads():
+            parts = [self.network(self._features(X[i : i + ROWS_AT_A_TIME])).cpu() for i in starts]
         if not parts:
             return np.zeros((self.shape.models, 0, self.shape.nodes), dtype=np.float32)
         return np.asarray(torch.cat(parts, dim=1).numpy())
 
+    def parameters(self) -> State:
+        """See `Engine.parameters`."""
+        learned = self._trained | self._buffers
+        return {_public(name): value.detach().cpu().numpy().copy() for name, value in learned.items()}
+
     def state(self) -> State:
         """See `Engine.state`."""
-        state: State = {"steps": np.array(self.steps, dtype=np.int64)}
+        state: State = {"steps": np.array(self.steps, dtype=np.int64)} | self.parameters()
         for name, value in self._trained.items():
             moments = self.optimiser.state.get(value, {})
-            state[_public(name)] = value.detach().cpu().numpy().copy()
             for ours, theirs in (("adam.m.", "exp_avg"), ("adam.v.", "exp_avg_sq")):
                 moment = moments.get(theirs, torch.zeros_like(value))
                 state[ours + _public(name)] = moment.cpu().numpy().copy()
@@ -83,11 +109,12 @@ class TorchEngine:
     def restore(self, state: State) -> None:
         """See `Engine.restore`."""
         self.steps = int(state["steps"])
-        for name, value in self._trained.items():
+        for name, value in (self._trained | self._buffers).items():
             array = state[_public(name)]
             if array.shape != tuple(value.shape):
                 raise ArgumentError(f"{_public(name)} has the shape {array.shape}; {tuple(value.shape)} was expected")
             value.copy_(torch.tensor(array))
+        for name, value in self._trained.items():
             self.optimiser.state[value] = {
                 "step": torch.tensor(float(self.steps)),
                 "exp_avg": torch.tensor(state["adam.m." + _public(name)], device=self.device),
@@ -98,6 +125,22 @@ class TorchEngine:
         return self._there(
             dropout_masks(self.seed, self.steps, layer, self.shape.members, rows, width, self.shape.dropout)
         )
+
+    @contextmanager
+    def _limited_threads(self) -> Iterator[None]:
+        """Use no more than ``n_jobs`` threads meanwhile; without it, torch's setting is left alone."""
+        before = torch.get_num_threads()
+        if self._threads is None or self._threads >= before:
+            yield
+            return
+        torch.set_num_threads(self._threads)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+    def _features(self, X: NDArray[np.float32]) -> Tensor:
+        return self._there(np.asarray(X, dtype=np.float32))
 
     def _there(self, array: NDArray[np.generic]) -> Tensor:
         return torch.tensor(array, device=self.device)

@@ -27,6 +27,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.compiled import compiled, start_threads
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models.model import Floats, Layout, Output, check_input
@@ -157,6 +158,7 @@ class Forest:
         """Coherent probabilities (rows, nodes) of rows (rows, features), whatever the number of threads."""
         check_input(X, self.features)
         probs = np.empty((len(X), self.nodes), dtype=np.float32)
+        start_threads()
         _add_up(
             np.ascontiguousarray(X), self.roots, self.feature, self.threshold, self.left, self.right,
             self.leaf_starts, self.leaf_rows, self.label_starts, self.label_columns, probs,
@@ -284,7 +286,7 @@ def _check_closed(forest: Forest, hierarchy: Hierarchy) -> None:
 # --- compiled ------------------------------------------------------------------------------------------------------
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _first_gap(
     label_starts: Integers,
     label_columns: Integers,
@@ -307,7 +309,7 @@ def _first_gap(
     return -1, -1, -1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def find_leaf(
     x: NDArray[np.float32],
     place: int,
@@ -322,7 +324,7 @@ def find_leaf(
     return place
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
+@compiled(parallel=True)
 def _add_up(
     X: NDArray[np.float32],
     roots: Integers,

@@ -1,14 +1,17 @@
 """The ensemble as a torch module: all members in one batched product per layer.
 
-A network is anything that turns (rows, features) into (members, rows, nodes). `MlpNetwork` is the one that is built
-in. An encoder with many heads is `EncodedNetwork`: one pass through the encoder, then the heads.
+A network maps (rows, features) to (members, rows, nodes). `MlpNetwork` is the plain ensemble; `EncodedNetwork` puts an
+encoder in front of it, which all members share.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rarenode.models.ensemble import MlpEnsemble, Parameters
@@ -18,13 +21,17 @@ Masks = Callable[[int, int, int], Tensor]
 
 
 class MlpNetwork(torch.nn.Module):
-    """An `MlpEnsemble` with parameters."""
+    """An `MlpEnsemble` with parameters.
+
+    Contiguous float32 arrays are used as they are, so building a network costs nothing, however large it is. Training
+    it would change them: pass copies for that.
+    """
 
     def __init__(self, shape: MlpEnsemble, parameters: Parameters) -> None:
         super().__init__()
         self.shape = shape
         self.values = torch.nn.ParameterDict(
-            {name.replace(".", "_"): torch.nn.Parameter(torch.tensor(array)) for name, array in parameters.items()}
+            {name.replace(".", "_"): torch.nn.Parameter(_shared(array)) for name, array in parameters.items()}
         )
 
     def parameter(self, name: str) -> torch.nn.Parameter:
@@ -47,6 +54,14 @@ class MlpNetwork(torch.nn.Module):
                     kept = masks(layer, rows, shape.hidden).reshape(hidden.shape)
                     hidden = hidden * kept / (1 - shape.dropout)
         return hidden.reshape(shape.models * passes, rows, shape.nodes)
+
+
+def _shared(array: NDArray[np.float32]) -> Tensor:
+    """A tensor in the memory of the array."""
+    with warnings.catch_warnings():
+        # torch warns that a read-only array could be written to; prediction does not write.
+        warnings.filterwarnings("ignore", "The given NumPy array is not writ", UserWarning)
+        return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32))
 
 
 class EncodedNetwork(torch.nn.Module):

@@ -6,12 +6,13 @@ child before any of its parents is looked at: one pass over the edges of a row i
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.compiled import compiled
 
-@numba.njit(cache=True, nogil=True)
+
+@compiled()
 def find_maximisers(
     scores: NDArray[np.floating],
     labels: NDArray[np.bool_],

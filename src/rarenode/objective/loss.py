@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import softplus
@@ -93,23 +93,35 @@ class RareNodeLoss(torch.nn.Module):
         self._check_weights(self.weights)
         self._ready: dict[tuple[torch.device, torch.dtype], tuple[Tensor, Tensor]] = {}
 
-    def forward(self, logits: Tensor, labels: Tensor, weights: NodeWeights | None = None) -> Tensor:
+    def forward(
+        self,
+        logits: Tensor,
+        labels: Tensor,
+        weights: NodeWeights | None = None,
+        row_weights: Tensor | ArrayLike | None = None,
+    ) -> Tensor:
         """The loss.
 
         Args:
             logits: (members, rows, nodes) or (rows, nodes), before the constraint.
             labels: (rows, nodes), 0 or 1 of any type, closed under ancestors.
             weights: replaces the constructor's for this call: this is how a `WeightSchedule` is used.
+            row_weights: (rows,), factors of each row's loss, as scikit-learn's ``sample_weight``. ``mean`` still
+                divides by the number of rows, not by the sum of their weights.
 
         Raises:
             NotClosedError: a row carries a node but not the node's parent.
             LabelError: labels of another shape, or with values other than 0 and 1.
+            ArgumentError: row weights that are negative, not finite or not one for each row.
         """
         present = self._check(logits, labels)
         dtype = torch.promote_types(logits.dtype, torch.float32)
         weight = torch.where(present, *self._weights_on(logits.device, dtype, weights))
         if self.focus is not None:
             weight = weight * (self.u0 + doubt(self.focus, logits.detach().to(dtype), present) ** self.k)
+        if row_weights is not None:
+            factors = check_row_weights(row_weights, len(present))
+            weight = weight * torch.tensor(factors, device=logits.device, dtype=dtype).unsqueeze(-1)
         best = maximisers(logits, present, self.hierarchy)
         count = {"mean": max(1, len(present) * self.count_scored), "sum": 1, "none": None}[self.reduction]
         return weighted_cross_entropy(logits.to(dtype), best, present, weight, count)
@@ -166,6 +178,22 @@ class RareNodeLoss(torch.nn.Module):
                 )
 
 
+def check_row_weights(row_weights: Tensor | ArrayLike, rows: int) -> NDArray[np.float64]:
+    """The weights of ``rows`` rows as an array, or an error that says what is wrong with them."""
+    values = row_weights.detach().cpu().numpy() if isinstance(row_weights, Tensor) else row_weights
+    try:
+        factors = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"row_weights must be numbers, got {values!r}") from None
+    if factors.shape != (rows,):
+        raise ArgumentError(f"row_weights must have the shape ({rows},), one for each row; got {factors.shape}")
+    wrong = ~(np.isfinite(factors) & (factors >= 0))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ArgumentError(f"row_weights must be finite and not negative; row {row} has {factors[row]}")
+    return factors
+
+
 def weighted_cross_entropy(logits: Tensor, best: Tensor, present: Tensor, weight: Tensor, count: int | None) -> Tensor:
     """weight x BCE of the logit at each node's maximiser; the sum divided by ``count``, or for None every term.
 
@@ -181,9 +209,8 @@ class _WeightedCrossEntropy(torch.autograd.Function):
     def forward(ctx: Any, logits: Tensor, best: Tensor, present: Tensor, weight: Tensor, count: int | None) -> Tensor:
         bound = torch.finfo(logits.dtype).max ** 0.5
         score = logits.gather(-1, best)
-        against = torch.where(present, -score, score).clamp_(
-            -bound, bound
-        )  # how far the score speaks against the label
+        # The score with the sign that disagrees with the label: its softplus is the cross-entropy.
+        against = torch.where(present, -score, score).clamp_(-bound, bound)
         slope = against.sigmoid().mul_(weight)
         ctx.save_for_backward(best, torch.where(present, -slope, slope))
         ctx.count = count
