@@ -20,7 +20,7 @@ from rarenode._io.arrays import Arrays
 from rarenode._io.files import sole_use
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
-from rarenode.engines import Adam, Engine, Objective, make_engine
+from rarenode.engines import Adam, Engine, Objective, make_engine, resolve_device
 from rarenode.errors import ArgumentError, Interrupted, TrainingError
 from rarenode.metrics import Summary, summary
 from rarenode.models import Mlp, MlpEnsemble, initial_parameters
@@ -166,7 +166,8 @@ class _Run:
         self.is_whole = False
         began = perf_counter()
         weights = None if self.settings.schedule == "constant" else self._weights_now()
-        loss = self.engine.step(self.rows.X[chosen], self.rows.Y[chosen], weights)
+        row_weights = None if self.rows.sample_weight is None else self.rows.sample_weight[chosen]
+        loss = self.engine.step(self.rows.X[chosen], self.rows.Y[chosen], weights, row_weights)
         at.seconds += perf_counter() - began
         if not math.isfinite(loss):
             raise TrainingError(self._what_went_wrong(f"the loss is {loss}", self._steps + 1))
@@ -233,7 +234,16 @@ class _Run:
         )
         parameters = initial_parameters(self.shape, settings.seed)
         adam = Adam(settings.learning_rate, settings.weight_decay)
-        return make_engine(settings.engine, self.shape, parameters, objective, adam, settings.seed)
+        return make_engine(
+            settings.engine,
+            self.shape,
+            parameters,
+            objective,
+            adam,
+            settings.seed,
+            device=resolve_device(settings.device),
+            n_jobs=settings.n_jobs,
+        )
 
     def _weights_now(self) -> NodeWeights | None:
         if self.weights is None:
@@ -247,8 +257,7 @@ class _Run:
         return summary(self.valid.Y, output.probs, scored=self.rows.scored)
 
     def _parameters(self) -> Arrays:
-        state = self.engine.state()
-        return {name: state[name] for name in self.shape.parameter_shapes}
+        return self.engine.parameters()
 
     def _arrays(self) -> Arrays:
         return self._finite(self.engine.state()) | self.best
