@@ -3,11 +3,12 @@
 A tree leads a row x to one of its leaves, L_t(x), a set of training rows. The probability of a node is the share of
 these rows that carry it, averaged over T trees:
 
-    p(node | x) = 1/T sum_t |{r in L_t(x): r carries node}| / |L_t(x)|
-                = sum_r w_r(x) [r carries node],    w_r(x) = 1/T sum_t [r in L_t(x)] / |L_t(x)|
+    p(node | x) = 1/T sum_t |{r in L_t(x): r has node}| / |L_t(x)|
+                = sum_r w_r(x) [r has node],    w_r(x) = 1/T sum_t [r in L_t(x)] / |L_t(x)|
 
-By the second line a forest need not keep a probability for each leaf and node: it keeps the rows of each leaf, and the
-labels of each training row once. A prediction costs the labels of the rows that it meets.
+With sample weights, |.| is the sum of the weights of rows. By the second line a forest need not keep a probability for
+each leaf and node: it keeps the rows of each leaf, and the labels of each training row once. A prediction costs the
+labels of the rows that it meets.
 
 Labels are closed under ancestors, so a parent sums over the rows of its child and perhaps more. All nodes sum in the
 same order. Rounding never turns an order around, and no weight is negative, so the parent's probability is at least
@@ -75,6 +76,7 @@ class ForestSizes:
             "leaf_rows": (_INTEGER, (self.leaf_rows,)),
             "label_starts": (_INTEGER, (self.training_rows + 1,)),
             "label_columns": (_INTEGER, (self.labels,)),
+            "row_weights": (_NUMBER, (self.training_rows,)),
         }
 
 
@@ -105,6 +107,8 @@ class Forest:
     """(training rows + 1,): the nodes of a row are ``label_columns[label_starts[row]:label_starts[row + 1]]``."""
     label_columns: Integers
     """Columns of nodes, rising within a row."""
+    row_weights: NDArray[np.float64]
+    """(training rows,): how much each counts."""
     kind: ClassVar[str] = "forest"
 
     def __post_init__(self) -> None:
@@ -127,6 +131,8 @@ class Forest:
         _check_lists("leaf_starts", self.leaf_starts, "leaf_rows", self.leaf_rows, self.label_starts.size - 1)
         _check_leaves(self)
         _check_lists("label_starts", self.label_starts, "label_columns", self.label_columns, self.nodes)
+        weights = self.row_weights
+        _refuse("row_weights", weights, ~((weights > 0) & (weights < 1e30)), "it must be positive")
 
     @property
     def sizes(self) -> ForestSizes:
@@ -161,7 +167,7 @@ class Forest:
         start_threads()
         _add_up(
             np.ascontiguousarray(X), self.roots, self.feature, self.threshold, self.left, self.right,
-            self.leaf_starts, self.leaf_rows, self.label_starts, self.label_columns, probs,
+            self.leaf_starts, self.leaf_rows, self.label_starts, self.label_columns, self.row_weights, probs,
         )  # fmt: skip
         return probs
 
@@ -336,6 +342,7 @@ def _add_up(
     leaf_rows: Integers,
     label_starts: Integers,
     label_columns: Integers,
+    row_weights: NDArray[np.float64],
     probs: NDArray[np.float32],
 ) -> None:
     """Write the probabilities of each row. No row depends on another, so neither do the bits on the threads."""
@@ -350,13 +357,16 @@ def _add_up(
             for tree in range(trees):
                 leaf = find_leaf(X[row], roots[tree], feature, threshold, left, right)
                 begin, end = leaf_starts[leaf], leaf_starts[leaf + 1]
-                share = 1.0 / (float(trees) * (end - begin))
+                total = 0.0
+                for i in range(begin, end):
+                    total += row_weights[leaf_rows[i]]
+                share = 1.0 / (float(trees) * total)
                 for i in range(begin, end):
                     other = leaf_rows[i]
                     if weights[other] == 0.0:
                         met[count] = other
                         count += 1
-                    weights[other] += share
+                    weights[other] += share * row_weights[other]
             for i in range(count):
                 weight = weights[met[i]]
                 weights[met[i]] = 0.0

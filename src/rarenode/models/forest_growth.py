@@ -56,6 +56,8 @@ def grow_forest(
     most_features: int = 64,
     projection: int = 64,
     rarity: float = 0.5,
+    sample_weight: NDArray[np.float32] | None = None,
+    threads: int | None = None,
 ) -> Forest:
     """Grow a forest.
 
@@ -70,6 +72,8 @@ def grow_forest(
         most_features: and how many at most, as the time to grow is in proportion to them.
         projection: targets that splits look at, at most.
         rarity: how much more say rare nodes have than by their variance, from 0 to 1.
+        sample_weight: (rows,), how much each row counts; rows that count 0 are left out.
+        threads: that grow trees side by side; None: as many as numba uses.
 
     Returns:
         The forest. If no node tells rows apart, each tree is one leaf with all rows.
@@ -83,6 +87,9 @@ def grow_forest(
     """
     _check_options(trees, seed, smallest_leaf, features, most_features, projection, rarity)
     _check_training(X, Y, scored)
+    weights = np.ones(len(X)) if sample_weight is None else _checked_weights(sample_weight, len(X))
+    if not weights.all():
+        X, Y, weights = X[weights > 0], Y[weights > 0], weights[weights > 0]
     label_columns = np.nonzero(Y)[1]
     label_starts = _starts(np.count_nonzero(Y, axis=1))
     if max(2 * trees * len(X), len(label_columns)) > MOST:
@@ -95,13 +102,15 @@ def grow_forest(
     grown: Sequence[_Tree]
     if targets.shape[1]:
         tried = max(1, min(int(features * X.shape[1]), most_features))
-        grow = partial(_grow_tree, np.ascontiguousarray(X), targets, smallest_leaf, tried)
+        # Equal weights are none to scikit-learn, whose results then do not depend on them.
+        unequal = None if (weights == weights[0]).all() else weights
+        grow = partial(_grow_tree, np.ascontiguousarray(X), targets, smallest_leaf, tried, unequal)
         # Threads, as scikit-learn holds no lock while it grows.
-        with ThreadPoolExecutor(min(trees, numba.get_num_threads())) as pool:
+        with ThreadPoolExecutor(min(trees, threads or numba.get_num_threads())) as pool:
             grown = list(pool.map(grow, growing))
     else:
         grown = [_one_leaf(len(X))] * trees
-    return _plant(grown, X.shape[1], Y.shape[1], label_starts, label_columns)
+    return _plant(grown, X.shape[1], Y.shape[1], label_starts, label_columns, weights)
 
 
 def _targets(
@@ -141,6 +150,7 @@ def _grow_tree(
     targets: NDArray[np.float64],
     smallest_leaf: int,
     tried: int,
+    weights: NDArray[np.float64] | None,
     stream: np.random.SeedSequence,
 ) -> _Tree:
     from sklearn.tree import ExtraTreeRegressor  # noqa: PLC0415 (only growing needs it)
@@ -148,7 +158,7 @@ def _grow_tree(
     grown = ExtraTreeRegressor(
         min_samples_leaf=smallest_leaf, max_features=tried, random_state=int(stream.generate_state(1)[0])
     )
-    tree = grown.fit(X, targets).tree_
+    tree = grown.fit(X, targets, sample_weight=weights).tree_
     leaf = tree.children_left < 0
     leaf_of_row = tree.apply(X)
     return _Tree(
@@ -172,6 +182,7 @@ def _plant(
     nodes: int,
     label_starts: NDArray[np.int64],
     label_columns: NDArray[np.int64],
+    row_weights: NDArray[np.float64],
 ) -> Forest:
     """Trees one after another, in one set of arrays."""
     roots = _starts([len(tree.feature) for tree in trees])[:-1].astype(np.int32)
@@ -188,6 +199,7 @@ def _plant(
         leaf_rows=np.concatenate([tree.rows for tree in trees]),
         label_starts=label_starts.astype(np.int32),
         label_columns=label_columns.astype(np.int32),
+        row_weights=row_weights,
     )
 
 
@@ -215,6 +227,13 @@ def _check_options(
         raise ArgumentError(f"features must be more than 0 and at most 1, got {features!r}")
     if not 0 <= rarity <= 1:
         raise ArgumentError(f"rarity must lie between 0 and 1, got {rarity!r}")
+
+
+def _checked_weights(sample_weight: NDArray[np.float32], rows: int) -> NDArray[np.float64]:
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (rows,) or not ((weights >= 0) & (weights < np.inf)).all() or not weights.any():
+        raise ArgumentError(f"sample_weight must be {rows} numbers of at least 0, not all of them 0")
+    return weights
 
 
 def _check_training(X: NDArray[np.float32], Y: NDArray[np.bool_], scored: NDArray[np.bool_]) -> None:
