@@ -23,7 +23,7 @@ class Page(HTMLParser):
         self.words: list[str] = []
         self.doctypes: list[str] = []
         self.others: list[str] = []
-        """Comments and the like."""
+        """Comments, instructions and declarations."""
         self._inside = ""
         self.feed(source)
         self.close()

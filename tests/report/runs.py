@@ -10,13 +10,13 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from rarenode import Hierarchy
+from rarenode.config import Settings
 from rarenode.diagnosis import NodeDiagnosis, diagnose_counts
 from rarenode.metrics import NodeScores, Summary
-from rarenode.models import grow_forest, initial_parameters
+from rarenode.models import Blend, Mlp, MlpEnsemble, grow_forest, initial_parameters
 from rarenode.report import RunReport
 from rarenode.thresholds import Thresholds
-from rarenode.training import Settings, TrainedModel
-from rarenode.training.history import EpochRecord
+from rarenode.training import EpochRecord, TrainedModel
 
 FEATURES = 4
 EDGES = (("a", "b"), ("a", "c"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f"), ("a", "f"), ("d", "g"))
@@ -44,14 +44,17 @@ def rows_over(hierarchy: Hierarchy, rows: int = 40, seed: int = 0) -> Rows:
 
 
 def model_over(hierarchy: Hierarchy, members: int = 2, trees: int = 3, seed: int = 0, **changes: Any) -> TrainedModel:
-    """A model that nobody trained, with a probability of its own for each row."""
-    settings = Settings(members=members, hidden=6, trees=trees)
-    shape = settings.shape(FEATURES, len(hierarchy))
+    """A model that nobody trained, whose probabilities differ from row to row."""
+    settings = Settings(n_members=members, hidden_size=6, n_trees=max(trees, 1))
+    shape = MlpEnsemble.from_settings(settings, FEATURES, len(hierarchy))
     given = rows_over(hierarchy, 60, seed + 100)
     every = np.ones(len(hierarchy), dtype=np.bool_)
+    parameters = {name: (6 * array).astype(np.float32) for name, array in initial_parameters(shape, seed).items()}
+    network = Mlp(shape, parameters, hierarchy)
     values: dict[str, Any] = {
-        "shape": shape,
-        "parameters": {name: (6 * array).astype(np.float32) for name, array in initial_parameters(shape, seed).items()},
+        "model": Blend((network, grow_forest(given.X, given.Y, scored=every, trees=trees, seed=seed)))
+        if trees
+        else network,
         "hierarchy": hierarchy,
         "scored": every,
         "settings": settings,
@@ -60,30 +63,29 @@ def model_over(hierarchy: Hierarchy, members: int = 2, trees: int = 3, seed: int
         "training_positives": np.array([COUNTS_AT_EDGES[c % len(COUNTS_AT_EDGES)] for c in range(len(hierarchy))]),
         "versions": {"rarenode": "0.1.0"},
         "fingerprints": {"rows": "0" * 64},
-        "forest": grow_forest(given.X, given.Y, scored=every, trees=trees, seed=seed) if trees else None,
     }
     return TrainedModel(**(values | changes))
 
 
 class Counts(NamedTuple):
-    """Of one node: rows where it is found, decided and carried."""
+    """Of one node: rows where it is found, decided and labelled."""
 
     found: int
     decided: int
-    carried: int
+    labelled: int
 
 
 def nodes_with(
     hierarchy: Hierarchy, counts: list[Counts], scored: list[bool] | None = None, training: list[int] | None = None
 ) -> NodeDiagnosis:
-    found, decided, carried = (np.array(values, dtype=np.int64) for values in zip(*counts, strict=True))
+    found, decided, labelled = (np.array(values, dtype=np.int64) for values in zip(*counts, strict=True))
     scores = NodeScores(
         precision=found / np.maximum(decided, 1),
-        recall=found / np.maximum(carried, 1),
-        f1=2 * found / np.maximum(decided + carried, 1),
+        recall=found / np.maximum(labelled, 1),
+        f1=2 * found / np.maximum(decided + labelled, 1),
         true_positives=found,
         predicted=decided,
-        support=carried,
+        support=labelled,
     )
     return diagnose_counts(
         hierarchy,
@@ -108,8 +110,8 @@ def nodes_over(draw: st.DrawFn, hierarchy: Hierarchy) -> NodeDiagnosis:
     size = len(hierarchy)
 
     def counts() -> Counts:
-        decided, carried = draw(st.integers(0, 3)), draw(st.integers(0, 3))
-        return Counts(draw(st.integers(0, min(decided, carried))), decided, carried)
+        decided, labelled = draw(st.integers(0, 3)), draw(st.integers(0, 3))
+        return Counts(draw(st.integers(0, min(decided, labelled))), decided, labelled)
 
     scored = draw(hnp.arrays(np.bool_, size, elements=st.sampled_from((True, True, True, False))))
     training = draw(st.lists(st.sampled_from(COUNTS_AT_EDGES), min_size=size, max_size=size))

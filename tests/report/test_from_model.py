@@ -1,4 +1,4 @@
-"""What a report says of a model, cell by cell."""
+"""The report on a model, against loops over all cells."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rarenode import Preparation, summary
+from rarenode import Preparation
 from rarenode.diagnosis import NodeDiagnosis
 from rarenode.errors import ArgumentError
+from rarenode.metrics import summarize_groups, summary
 from rarenode.metrics.bootstrap import deviations_over_rows
-from rarenode.report import RunReport, report_on_model, report_on_probabilities
+from rarenode.models import Mlp, Output
+from rarenode.report import Report, RunReport, report_on_model, report_on_predictions
+from rarenode.report.html import headline
 from rarenode.thresholds import Thresholds
 from rarenode.thresholds.calibration_error import BINS
 from rarenode.training import TrainedModel
@@ -62,16 +65,16 @@ def cells_of(array: NDArray[Any], columns: Sequence[int]) -> list[Any]:
     return [array[row, column].item() for row in range(len(array)) for column in columns]
 
 
-def test_nodes_are_diagnosed_with_every_voice(model: TrainedModel, rows: Rows, run: RunReport) -> None:
+def test_nodes_are_diagnosed_with_every_member(model: TrainedModel, rows: Rows, run: RunReport) -> None:
     assert_same(run.nodes, model.diagnose(*rows))
     assert run.nodes.rule == "drop_orphans"
     assert np.isfinite(run.nodes.uncertainty).any()
-    silent = report_on_probabilities(
-        model, rows.Y, model.predict_proba(rows.X), name="mine", rows="rows", thresholds=model.decides_with
+    alone = report_on_predictions(
+        model, rows.Y, Output(model.predict_proba(rows.X)), name="mine", rows="rows", thresholds=model.decides_with
     )
     assert run.nodes.member_rows.any()
-    assert not silent.nodes.member_rows.any()
-    assert np.isnan(silent.nodes.uncertainty).all()
+    assert not alone.nodes.member_rows.any()
+    assert np.isnan(alone.nodes.uncertainty).all()
 
 
 def test_figures_are_of_decisions_and_ap_is_of_probabilities(model: TrainedModel, rows: Rows, run: RunReport) -> None:
@@ -85,7 +88,7 @@ def test_figures_are_of_decisions_and_ap_is_of_probabilities(model: TrainedModel
     assert run.deviations_of == "200 draws of these rows, with replacement"
 
 
-def test_what_is_told_of_it(model: TrainedModel, run: RunReport) -> None:
+def test_what_else_it_contains(model: TrainedModel, run: RunReport) -> None:
     assert (run.name, run.history, run.card) == ("mine", HISTORY, model.card())
     assert run.about == "rows of mine: 40 rows; nodes decided by by hand; drop orphans"
     assert run.hierarchy is DAG
@@ -144,20 +147,20 @@ def test_the_unsure_rows_are_those_of_the_decisions(model: TrainedModel, rows: R
     assert [unsure.wrong for unsure in run.unsure_rows] == [
         int((decided != rows.Y)[unsure.row, SCORED].sum()) for unsure in run.unsure_rows
     ]
-    assert all(SCORED[doubt.column] for unsure in run.unsure_rows for doubt in unsure.doubts)
+    assert all(SCORED[node.column] for unsure in run.unsure_rows for node in unsure.nodes)
 
 
-@pytest.mark.parametrize("decision", ["fixed:0.3", "expected_f2"])
-def test_another_decision(model: TrainedModel, rows: Rows, decision: str) -> None:
-    run = report_on_model(model, *rows, name="mine", rows="rows", decision=decision)
-    thresholds = model.thresholds_for(model.predict_proba(rows.X), decision)
+@pytest.mark.parametrize("strategy", ["fixed:0.3", "expected_f2"])
+def test_other_thresholds(model: TrainedModel, rows: Rows, strategy: str) -> None:
+    run = report_on_model(model, *rows, name="mine", rows="rows", thresholds=strategy)
+    thresholds = model.thresholds_for(model.predict_proba(rows.X), strategy)
     assert np.array_equal(run.nodes.thresholds, thresholds.values)
-    together = model.predict_together(rows.X, decision)
+    together = model.predict_together(rows.X, strategy)
     assert run.nodes.scores.predicted.tolist() == together.sum(axis=0).tolist()
-    here = "" if decision.startswith("fixed") else ", fitted to these rows without their labels"
-    assert run.about == f"rows: 40 rows; nodes decided by {decision}{here}; drop orphans"
+    here = "" if strategy.startswith("fixed") else ", fitted to these rows without their labels"
+    assert run.about == f"rows: 40 rows; nodes decided by {strategy}{here}; drop orphans"
     with pytest.raises(ArgumentError, match="tuned"):
-        report_on_model(model, *rows, name="mine", rows="rows", decision="tuned")
+        report_on_model(model, *rows, name="mine", rows="rows", thresholds="tuned")
 
 
 def test_a_model_without_thresholds_decides_at_one_half(rows: Rows) -> None:
@@ -168,25 +171,47 @@ def test_a_model_without_thresholds_decides_at_one_half(rows: Rows) -> None:
     assert run.about.endswith("; nodes decided by fixed; add ancestors")
 
 
-def test_raw_features_are_prepared_unless_they_are_already(model: TrainedModel, rows: Rows, run: RunReport) -> None:
-    preparation = Preparation(np.full(4, 5.0), np.full(4, 5.0), np.full(4, 2.0))
-    knowing = model.with_source("somewhere", preparation)
+def test_raw_features_are_prepared(model: TrainedModel, rows: Rows, run: RunReport) -> None:
+    knowing = replace(model, preparation=Preparation(np.full(4, 5.0), np.full(4, 5.0), np.full(4, 2.0)))
     raw = report_on_model(knowing, rows.X.astype(np.float64) * 2 + 5, rows.Y, name="mine", rows="rows")
-    ready = report_on_model(knowing, rows.X, rows.Y, name="mine", rows="rows", prepared=True)
-    assert_same(ready.nodes, run.nodes)
-    assert ready.card == knowing.card() != run.card
     np.testing.assert_allclose(raw.nodes.uncertainty, run.nodes.uncertainty, rtol=1e-4)
     assert raw.summary.ap == pytest.approx(run.summary.ap, rel=1e-6)
-    wrongly = report_on_model(knowing, rows.X, rows.Y, name="mine", rows="rows")
-    assert wrongly.summary.ap != pytest.approx(run.summary.ap, rel=1e-3)
+    unprepared = report_on_model(knowing, rows.X, rows.Y, name="mine", rows="rows")
+    assert unprepared.summary.ap != pytest.approx(run.summary.ap, rel=1e-3)
 
 
-def test_a_band_that_no_row_carries_or_that_is_never_decided(model: TrainedModel, rows: Rows) -> None:
+def test_the_model_is_computed_once(model: TrainedModel, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    logits = Mlp.logits
+
+    def count(self: Mlp, X: NDArray[np.float32]) -> NDArray[np.float32]:
+        calls.append(len(X))
+        return logits(self, X)
+
+    monkeypatch.setattr(Mlp, "logits", count)
+    report_on_model(model, *rows, name="mine", rows="rows")
+    assert calls == [len(rows.X)]
+
+
+def test_headline_scores_are_those_of_evaluate(model: TrainedModel, rows: Rows, run: RunReport) -> None:
+    """Both are means over all scored nodes, with or without rows."""
+    Y = rows.Y.copy()
+    Y[:, DAG.index["g"]] = False
+    probs = model.predict_proba(rows.X)
+    grouped = summarize_groups(Y, probs, model.decide(probs), DAG, model.training_positives, SCORED)
+    run = report_on_model(model, rows.X, Y, name="mine", rows="rows")
+    assert run.summary == grouped.all
+    assert run.summary.nodes == SCORED.sum() == run.nodes_with_rows + 1
+    page, *_ = headline(Report((run,))).split("</div>")
+    assert f"{run.summary.nodes_found} of {SCORED.sum()}<" in page
+
+
+def test_a_band_without_rows_and_one_that_is_never_decided(model: TrainedModel, rows: Rows) -> None:
     nobody = rows.Y.copy()
     nobody[:, columns_of("1-4", model)] = False
     never = Thresholds(np.full(len(DAG), np.inf))
     probs = model.predict_proba(rows.X)
-    run = report_on_probabilities(model, nobody, probs, name="mine", rows="rows", thresholds=never)
+    run = report_on_predictions(model, nobody, Output(probs), name="mine", rows="rows", thresholds=never)
     assert {band: len(curve.precision) for band, curve in run.curves.items()} == {
         "1-4": 0, "5-19": 100, "20-99": 100, "100+": 100,
     }  # fmt: skip
@@ -204,23 +229,23 @@ def test_no_rows(model: TrainedModel, rows: Rows) -> None:
 
 class TestProbabilitiesOfOtherModels:
     def report(self, model: TrainedModel, rows: Rows, **more: Any) -> RunReport:
-        probs = model.predict_proba(rows.X)
-        return report_on_probabilities(
-            model, rows.Y, probs, name="mine", rows="rows", thresholds=model.decides_with, **more
+        output = Output(model.predict_proba(rows.X))
+        return report_on_predictions(
+            model, rows.Y, output, name="mine", rows="rows", thresholds=model.decides_with, **more
         )
 
-    def test_the_rows_that_taught_them(self, model: TrainedModel, rows: Rows) -> None:
-        """Nodes stand in other bands then, and what no model was taught is missed for that."""
+    def test_the_training_rows_of_those_models(self, model: TrainedModel, rows: Rows) -> None:
+        """Nodes are in other bands then, and a missed node without training rows has that reason."""
         usual = self.report(model, rows)
         assert usual.nodes.training_rows.tolist() == model.training_positives.tolist()
-        taught = np.array([0, 0, 3, 0, 50, 0, 3, 3])
-        run = self.report(model, rows, training_rows=taught)
-        assert run.nodes.training_rows.tolist() == taught.tolist()
+        training = np.array([0, 0, 3, 0, 50, 0, 3, 3])
+        run = self.report(model, rows, training_rows=training)
+        assert run.nodes.training_rows.tolist() == training.tolist()
         assert list(run.curves) == ["0", "1-4", "20-99"]
         assert list(run.reliability) == ["all", "0", "1-4", "20-99"]
         for column in range(len(DAG)):
             missed = run.nodes.state[column] == "missed"
-            assert (run.nodes.reason[column] == "no_training_rows") == (missed and taught[column] == 0)
+            assert (run.nodes.reason[column] == "no_training_rows") == (missed and training[column] == 0)
         assert "no_training_rows" in run.nodes.reason
         assert run.nodes.reasons != usual.nodes.reasons
         assert run.card == usual.card == model.card()
@@ -234,17 +259,17 @@ class TestProbabilitiesOfOtherModels:
         assert [replace(unsure, row=0) for unsure in named] == [replace(unsure, row=0) for unsure in usual]
 
     @pytest.mark.parametrize(
-        ("strategy", "told"),
+        ("strategy", "words"),
         [
             ("expected_f1", "expected_f1, fitted to these rows without their labels"),
             ("tuned", "tuned, fitted to these rows with their labels"),
             ("fixed:0.3", "fixed:0.3"),
         ],
     )
-    def test_whether_they_were_decided_on_these_rows(
-        self, model: TrainedModel, rows: Rows, strategy: str, told: str
+    def test_whether_they_were_fitted_to_these_rows(
+        self, model: TrainedModel, rows: Rows, strategy: str, words: str
     ) -> None:
         deciding = model.with_thresholds(Thresholds(VALUES, "add_ancestors", strategy))
         assert self.report(deciding, rows).about == f"rows: 40 rows; nodes decided by {strategy}; add ancestors"
-        here = self.report(deciding, rows, decided_here=True)
-        assert here.about == f"rows: 40 rows; nodes decided by {told}; add ancestors"
+        here = self.report(deciding, rows, fitted_here=True)
+        assert here.about == f"rows: 40 rows; nodes decided by {words}; add ancestors"

@@ -17,8 +17,9 @@ from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFi
 from rarenode.hierarchy import Hierarchy
 from rarenode.paper.grid import Cell
 from rarenode.paper.record import DatasetNodes, PredictedNodes, record_path, write_record
-from rarenode.report import Report, group_by_seed, report_on_records, write_report
-from rarenode.report.groups import by_depth, by_rarity
+from rarenode.report import Report, write_report
+from rarenode.report.from_records import group_by_seed, report_on_records
+from rarenode.report.run_report import by_depth, by_rarity
 from rarenode.training import Settings
 from tests.paper.small_grid import TINY, made_up, tiny_alone
 
@@ -137,12 +138,12 @@ class TestOneRun:
         counts = [by_column(listed) for listed in COUNTS[:seeds]]
         assert scores.support.tolist() == list(TEST)
         for column in range(NODES):
-            told = [of_seed.get(column, (0, 0)) for of_seed in counts]
-            of_seeds = [scores_of(*each, TEST[column]) for each in told]
+            found = [of_seed.get(column, (0, 0)) for of_seed in counts]
+            of_seeds = [scores_of(*each, TEST[column]) for each in found]
             for place, name in enumerate(SCORES):
                 mean = sum((of_seed[place] for of_seed in of_seeds), Fraction(0)) / seeds
                 assert getattr(scores, name)[column] == pytest.approx(float(mean)), (name, column)
-            claimed, hits = zip(*told, strict=True)
+            claimed, hits = zip(*found, strict=True)
             assert scores.predicted[column] == statistics.median_high(claimed)
             assert scores.true_positives[column] == statistics.median_high(hits)
 
@@ -192,17 +193,17 @@ class TestOneRun:
             *("report.json", "headline.csv", "nodes.csv", "groups.csv", "reasons.csv", "cards.md"),
             *("map.svg", *(f"{score}_by_{by}.svg" for score in ("recall", "f1") for by in ("depth", "rarity"))),
         }
-        told = page.read_text(encoding="utf-8")
+        found = page.read_text(encoding="utf-8")
         for words in ("Records of trainings hold no probabilities of rows", hierarchy.fingerprint, "hidden = 16"):
-            assert words in told
+            assert words in found
 
     def test_hostile_words_in_a_record(self, tmp_path: Path, hierarchy: Hierarchy) -> None:
         versions = {"<b>rare</b>\u202e|": "<i>1</i>"}
         path = write(tmp_path, hierarchy, versions=versions, engine="<img src=x>", machine="a`b\n|c")
         page, *_ = write_report(Report((report_on_records([path]),)), tmp_path / "page.html")
-        told = page.read_text(encoding="utf-8")
-        assert not any(words in told for words in ("<b>rare", "<img", "<i>1", "\u202e"))
-        assert " b rare /b " in told
+        found = page.read_text(encoding="utf-8")
+        assert not any(words in found for words in ("<b>rare", "<img", "<i>1", "\u202e"))
+        assert " b rare /b " in found
 
 
 class TestGroups:
@@ -221,6 +222,12 @@ class TestGroups:
         paths = [write(tmp_path, hierarchy, cell_of(seed=seed)) for seed in (0, 1)]
         change(paths[1], dataset="other")
         assert group_by_seed(paths) == [[paths[0]], [paths[1]]]
+
+    def test_the_file_of_nodes_beside_records_is_skipped(self, tmp_path: Path, hierarchy: Hierarchy) -> None:
+        record = write(tmp_path, hierarchy)
+        beside = sorted(record.parent.glob("*.json"))
+        assert {path.name for path in beside} == {record.name, "nodes.json"}
+        assert group_by_seed(beside) == [[record]]
 
     def test_the_same_training_twice_is_refused(self, tmp_path: Path, hierarchy: Hierarchy) -> None:
         """Counted twice, it would pull the means to itself and the deviations to 0."""
@@ -257,7 +264,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], type[DataError], str]] = {
     "column": (listed([6], [1], [1]), FileFormatError, "columns beyond the 6 nodes of nodes.json"),
     "column twice": (listed([1, 1], [20, 20], [20, 20]), FileFormatError, "twice"),
     "found more than claimed": (listed([1], [2], [3]), FileFormatError, "found in more rows"),
-    "found more than carried": (listed([3], [9], [4]), FileFormatError, "than it is predicted or carried"),
+    "found more than labelled": (listed([3], [9], [4]), FileFormatError, "more true positives"),
     "huge column": (listed([10**30], [1], [1]), FileFormatError, "column"),
     "huge count": (listed([1], [10**30], [1]), FileFormatError, "predicted"),
     "huge rows": (nodes_json(test_rows=[10**30] * 6), FileFormatError, "nodes.json.*test_rows"),

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rarenode import Summary, diagnose, summary_by_depth, summary_by_rarity
-from rarenode.diagnosis import NodeDiagnosis
-from rarenode.report.groups import Group, by_depth, by_rarity, rarity_bands
+from rarenode.diagnosis import NodeDiagnosis, diagnose
+from rarenode.metrics import Summary, summary_by_depth, summary_by_rarity
+from rarenode.report.run_report import Group, by_depth, by_rarity, rarity_bands
 from tests import oracles
 from tests.diagnosis.oracles import Case, cases
 from tests.report.runs import COUNTS_AT_EDGES, DAG, Counts, nodes_with
@@ -49,15 +49,15 @@ def test_they_are_the_summaries_of_the_decided_rows(case: Case) -> None:
 
 
 @given(any_rarity())
-def test_nodes_that_a_row_carries_are_counted(case: Case) -> None:
+def test_nodes_with_rows_are_counted(case: Case) -> None:
     nodes = diagnosed(case)
     for group in by_depth(nodes):
-        carried = 0
+        with_rows = 0
         for column, name in enumerate(case.hierarchy.nodes):
             counts = case.scored is None or case.scored[column]
             here = str(oracles.depth(case.hierarchy.edges, name)) == group.name
-            carried += bool(counts and here and any(row[column] for row in case.Y))
-        assert group.carried == carried
+            with_rows += bool(counts and here and any(row[column] for row in case.Y))
+        assert group.with_rows == with_rows
 
 
 def test_bands_come_from_the_rarest_and_hold_scored_nodes_alone() -> None:

@@ -1,4 +1,4 @@
-"""The rows that a model is least sure of, by a loop over all cells."""
+"""The rows of which a model is least sure, against a loop over all cells."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from rarenode.report.unsure_rows import MOST_DOUBTS, MOST_ROWS, Doubt, UnsureRow, find_unsure_rows
+from rarenode.report.from_model import MOST_UNSURE_NODES, MOST_UNSURE_ROWS, find_unsure_rows
+from rarenode.report.run_report import UnsureNode, UnsureRow
 from tests import oracles
 from tests.thresholds.oracles import ANY_PROBABILITY, EIGHTHS
 
@@ -38,28 +39,28 @@ def cases(draw: st.DrawFn, elements: st.SearchStrategy[float]) -> Case:
 
 def by_loops(case: Case) -> list[UnsureRow]:
     """All rows, in their order."""
-    told = []
+    found = []
     for row in range(len(case.Y)):
         columns = [column for column in range(case.Y.shape[1]) if case.scored[column]]
         bits = {column: oracles.entropy(float(case.probs[row, column])) for column in columns}
-        doubtful = sorted((c for c in columns if bits[c] > 0), key=lambda c: (-bits[c], c))[:4]
-        told.append(
+        uncertain = sorted((c for c in columns if bits[c] > 0), key=lambda c: (-bits[c], c))[:4]
+        found.append(
             UnsureRow(
                 row=row,
                 bits=sum(bits.values()),
                 wrong=sum(bool(case.Y[row, c]) != bool(case.decided[row, c]) for c in columns),
-                doubts=tuple(
-                    Doubt(c, float(case.probs[row, c]), bool(case.decided[row, c]), bool(case.Y[row, c]))
-                    for c in doubtful
+                nodes=tuple(
+                    UnsureNode(c, float(case.probs[row, c]), bool(case.decided[row, c]), bool(case.Y[row, c]))
+                    for c in uncertain
                 ),
             )
         )
-    return told
+    return found
 
 
 @given(cases(EIGHTHS), st.integers(1, 8), st.sampled_from((1, 2, 256)))
 def test_they_are_those_of_the_loop_whatever_the_size_of_blocks(case: Case, most: int, at_a_time: int) -> None:
-    with patch("rarenode.report.unsure_rows.ROWS_AT_A_TIME", at_a_time):
+    with patch("rarenode.report.from_model.ROWS_AT_A_TIME", at_a_time):
         found = find_unsure_rows(*case, most=most)
     every = by_loops(case)
     assert len(found) == min(most, len(every))
@@ -81,7 +82,7 @@ def test_of_equal_rows_and_nodes_the_earlier_come_first() -> None:
     probs = np.array([[0.25, 0.75, 0.25], [0.5, 0.5, 0.5], [0.75, 0.25, 0.75], [0.5, 0.5, 0.5]])
     found = find_unsure_rows(probs > 2, probs, probs >= 0.5, np.ones(3, dtype=np.bool_), most=3)
     assert [unsure.row for unsure in found] == [1, 3, 0]
-    assert [doubt.column for doubt in found[2].doubts] == [0, 1, 2]
+    assert [node.column for node in found[2].nodes] == [0, 1, 2]
 
 
 @given(cases(EIGHTHS), st.data())
@@ -92,18 +93,18 @@ def test_rows_may_have_numbers_of_their_own(case: Case, data: st.DataObject) -> 
     assert [replace(unsure, row=0) for unsure in named] == [replace(unsure, row=0) for unsure in usual]
 
 
-def test_how_many_are_told() -> None:
+def test_how_many_there_are() -> None:
     rng = np.random.default_rng(0)
     shape = 300, 30
     found = find_unsure_rows(rng.random(shape) < 0.5, rng.random(shape), rng.random(shape) < 0.5, np.ones(30, bool))
-    assert len(found) == MOST_ROWS == 20
-    assert {len(unsure.doubts) for unsure in found} == {MOST_DOUBTS} == {4}
+    assert len(found) == MOST_UNSURE_ROWS == 20
+    assert {len(unsure.nodes) for unsure in found} == {MOST_UNSURE_NODES} == {4}
     expected = [unsure.bits for unsure in found]
     assert expected == sorted(expected, reverse=True)
 
 
-def test_what_it_is_sure_of_is_no_doubt() -> None:
+def test_certain_and_unscored_nodes_are_left_out() -> None:
     """A decided node at 1, one at 0 that is not decided, and one that does not count."""
     probs, decided = np.array([[1.0, 0.0, 0.25, 0.5]]), np.array([[True, False, True, False]])
     (unsure,) = find_unsure_rows(~decided, probs, decided, np.array([True, True, False, True]))
-    assert unsure == UnsureRow(0, 1.0, 3, (Doubt(3, 0.5, decided=False, carried=True),))
+    assert unsure == UnsureRow(0, 1.0, 3, (UnsureNode(3, 0.5, decided=False, labelled=True),))

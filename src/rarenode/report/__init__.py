@@ -1,8 +1,7 @@
-"""The report: from runs to one self-contained HTML page, and the same as CSV, JSON and SVG files."""
+"""The report: one self-contained HTML page about one or several runs, and its numbers and charts as files."""
 
 from rarenode.report.files import folder_of, require_page_name, write_report
-from rarenode.report.from_model import report_on_model, report_on_probabilities
-from rarenode.report.from_records import group_by_seed, report_on_records
+from rarenode.report.from_model import report_on_model, report_on_predictions
 from rarenode.report.run_report import MOST_RUNS, Report, RunReport
 
 __all__ = [
@@ -10,10 +9,8 @@ __all__ = [
     "Report",
     "RunReport",
     "folder_of",
-    "group_by_seed",
     "report_on_model",
-    "report_on_probabilities",
-    "report_on_records",
+    "report_on_predictions",
     "require_page_name",
     "write_report",
 ]

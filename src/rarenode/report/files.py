@@ -1,11 +1,12 @@
-"""The report on disk: the page, and beside it a folder with all its numbers as CSV and JSON and each plot as SVG.
+"""The report on disk: the page, and beside it a folder with its numbers as CSV and JSON and each chart as SVG.
 
-``report.html`` has ``report_files/``. Every file appears whole or not at all. A file of an earlier report that this
-one does not have is removed; whatever else lies in the folder stays.
+``report.html`` has ``report_files/``. Every file is replaced as a whole. A file of an earlier report that this one does
+not have is removed; other files in the folder are left alone.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,53 +15,59 @@ import polars
 from rarenode._io.files import replacing
 from rarenode._io.text import storable
 from rarenode.errors import ArgumentError
-from rarenode.report.charts import make_plots, plot_names
+from rarenode.plots.svg import standalone
+from rarenode.report.charts import chart_names, make_charts
 from rarenode.report.page import as_json, page_data, render
 from rarenode.report.run_report import Report
-from rarenode.report.svg import standalone
 from rarenode.report.tables import TABLES, Row
-from rarenode.training.card import plain, to_markdown
+from rarenode.training.model_card import plain, to_markdown
 
 
-def folder_of(path: Path) -> Path:
-    """The folder beside a page. Its name is no run's, whatever the page is called."""
-    return path.with_name(f"{path.stem}_files")
+def folder_of(path: str | os.PathLike[str]) -> Path:
+    """The folder beside a page."""
+    page = Path(path)
+    return page.with_name(f"{page.stem}_files")
 
 
-def require_page_name(path: Path) -> None:
-    """Refuse a name that no page should have, before work is done for it."""
-    if path.suffix.lower() != ".html":
+def require_page_name(path: str | os.PathLike[str]) -> None:
+    """Require that the name of a report ends in ``.html``, before any work is done.
+
+    Raises:
+        ArgumentError: it does not.
+    """
+    if Path(path).suffix.lower() != ".html":
         raise ArgumentError(f"{path}: the name of a report must end in .html")
 
 
-def write_report(report: Report, path: Path) -> tuple[Path, ...]:
-    """Write the page to ``path``, which ends in ``.html``, and all else into the folder beside it.
+def write_report(report: Report, path: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """Write the page to ``path``, which ends in ``.html``, and everything else into the folder beside it.
 
     Returns:
-        What was written, the page first.
+        The files written, the page first.
 
     Raises:
-        ArgumentError: the name does not end in .html, or something could not be written.
+        ArgumentError: the name does not end in .html, or a file cannot be written.
     """
     require_page_name(path)
-    folder = folder_of(path)
-    plots = make_plots(report)
+    page, folder = Path(path), folder_of(path)
+    charts = make_charts(report)
+    data = as_json(page_data(report))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         written = []
-        for name, content in _contents(report):
+        for name, content in _contents(report, data):
             _write(folder / name, content)
             written.append(folder / name)
-        for plot in plots:
-            _write(folder / f"{plot.name}.svg", standalone(plot.svg))
-            written.append(folder / f"{plot.name}.svg")
-        possible = {*(f"{table}.csv" for table in TABLES), *(f"{plot}.svg" for plot in plot_names())}
+        for chart in charts:
+            _write(folder / f"{chart.name}.svg", standalone(chart.svg))
+            written.append(folder / f"{chart.name}.svg")
+        possible = {*(f"{table}.csv" for table in TABLES), *(f"{chart}.svg" for chart in chart_names())}
         for name in possible - {file.name for file in written}:
             (folder / name).unlink(missing_ok=True)
-        _write(path, render(report, plots))
+        _write(page, render(report, charts, data))  # last: whoever finds it finds all that it refers to
     except OSError as error:
-        raise ArgumentError(f"the report {path} cannot be written: {error.strerror or error}") from None
-    return path, *written
+        raise ArgumentError(f"the report {page} cannot be written: {error.strerror or error}") from None
+    return page, *written
 
 
 def _write(path: Path, content: str) -> None:
@@ -68,10 +75,10 @@ def _write(path: Path, content: str) -> None:
         part.write_text(content, encoding="utf-8", errors="replace", newline="")
 
 
-def _contents(report: Report) -> Iterator[tuple[str, str]]:
-    """The tables that have rows, all of them in one JSON, and the model cards."""
+def _contents(report: Report, data: str) -> Iterator[tuple[str, str]]:
+    """The tables that have rows, all of them in one JSON together with the page's data, and the model cards."""
     tables = {name: [_storable(row) for row in rows(report)] for name, rows in TABLES.items()}
-    yield "report.json", as_json(page_data(report) | {"tables": tables})
+    yield "report.json", f'{data[:-1]},"tables":{as_json(tables)}}}'
     for name, rows in tables.items():
         if rows:
             yield f"{name}.csv", polars.DataFrame(rows, infer_schema_length=None).write_csv()

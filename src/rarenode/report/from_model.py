@@ -7,19 +7,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import entr
 
 from rarenode.diagnosis import NodeDiagnosis, diagnose
 from rarenode.metrics import summary
 from rarenode.metrics.average_precision import average_precision, precision_at_recalls
 from rarenode.metrics.bootstrap import deviations_over_rows
-from rarenode.report.groups import rarity_bands
-from rarenode.report.run_report import BandCurve, RunReport
-from rarenode.report.unsure_rows import find_unsure_rows
+from rarenode.models import Output
+from rarenode.report.run_report import BandCurve, RunReport, UnsureNode, UnsureRow, rarity_bands
 from rarenode.thresholds.calibration_error import BINS, Reliability, reliability
 from rarenode.thresholds.thresholds import Thresholds
 from rarenode.training import TrainedModel
 
 DRAWS = 200
+MOST_UNSURE_ROWS, MOST_UNSURE_NODES = 20, 4
+ROWS_AT_A_TIME = 256
 Bools = NDArray[np.bool_]
 
 
@@ -30,66 +32,59 @@ def report_on_model(
     *,
     name: str,
     rows: str,
-    decision: str | None = None,
-    prepared: bool = False,
+    thresholds: str | None = None,
 ) -> RunReport:
-    """What a model does on labelled rows that it has not seen.
+    """Evaluate a model on labelled rows that it was not trained on.
 
     Args:
         model: the model.
         X: features (rows, features).
         Y: labels (rows, nodes).
-        name: what the run is called.
+        name: the name of the run.
         rows: which rows these are, in a few words.
-        decision: ``fixed:0.3``, ``expected_f1``, ... instead of the model's own; see `TrainedModel.thresholds_for`.
-        prepared: whether ``X`` is what the network is fed, even if the model could prepare raw features.
+        thresholds: a strategy that needs no labels, such as ``fixed:0.3`` or ``expected_f1``, instead of the model's
+            thresholds; see `TrainedModel.thresholds_for`.
     """
-    asked = replace(model, preparation=None) if prepared else model
-    probs = asked.predict_proba(X)
-    thresholds = model.decides_with if decision is None else model.thresholds_for(probs, decision)
-    return report_on_probabilities(
+    output = model.compute(X, highest=True, uncertainty="gmu")
+    return report_on_predictions(
         model,
         Y,
-        probs,
+        output,
         name=name,
         rows=rows,
-        thresholds=thresholds,
-        highest_member_probs=asked.highest_member_probs(X),
-        uncertainty=asked.uncertainty(X),
-        decided_here=decision is not None,
+        thresholds=model.decides_with if thresholds is None else model.thresholds_for(output.probs, thresholds),
+        fitted_here=thresholds is not None,
     )
 
 
-def report_on_probabilities(
+def report_on_predictions(
     model: TrainedModel,
     Y: Bools,
-    probs: NDArray[np.float32],
+    output: Output,
     *,
     name: str,
     rows: str,
     thresholds: Thresholds,
     training_rows: NDArray[np.int64] | None = None,
     row_numbers: NDArray[np.int64] | None = None,
-    highest_member_probs: NDArray[np.float32] | None = None,
-    uncertainty: NDArray[np.float32] | None = None,
-    decided_here: bool = False,
+    fitted_here: bool = False,
 ) -> RunReport:
-    """The same from probabilities, which may be those of models that were trained without the rows.
+    """Evaluate predictions, which may be those of other models, such as out-of-fold predictions.
 
     Args:
-        model: what the card is about.
+        model: the model of the card.
         Y: labels (rows, nodes).
-        probs: probabilities (rows, nodes).
-        name: what the run is called.
+        output: the probabilities of these rows and, where known, the highest probability of any member and the
+            uncertainty.
+        name: the name of the run.
         rows: which rows these are, in a few words.
-        thresholds: what decides.
-        training_rows: how many rows with each node the models had that gave the probabilities; by default those of
-            ``model``.
-        row_numbers: what each row is called; by default its place, counted from 0.
-        highest_member_probs: see `TrainedModel.highest_member_probs`; None where it is not known.
-        uncertainty: see `TrainedModel.uncertainty`; None where it is not known.
-        decided_here: whether the thresholds were found on these very rows.
+        thresholds: the thresholds of the decisions.
+        training_rows: (nodes,), the number of training rows of each node for the models that predicted; by default
+            those of ``model``.
+        row_numbers: the number of each row; by default its position, from 0.
+        fitted_here: whether the thresholds were fitted to these very rows.
     """
+    probs = output.probs
     decided = thresholds.decide(probs, model.hierarchy)
     scored, rule = model.scored, thresholds.rule.replace("_", " ")
     nodes = diagnose(
@@ -99,14 +94,14 @@ def report_on_probabilities(
         thresholds,
         model.training_positives if training_rows is None else training_rows,
         scored=scored,
-        highest_member_probs=highest_member_probs,
-        uncertainty=uncertainty,
+        highest_member_probs=output.highest,
+        uncertainty=output.uncertainty,
     )
     y, p, d = Y[:, scored], probs[:, scored], decided[:, scored]
     return RunReport(
         name=name,
-        about=f"{rows}: {len(Y):,} rows; nodes decided by {thresholds.in_words(decided_here)}; {rule}",
-        # 0 and 1 are probabilities too: a summary of them is that of the decisions.
+        about=f"{rows}: {len(Y):,} rows; nodes decided by {thresholds.in_words(fitted_here)}; {rule}",
+        # The summary of the decisions, as 0 and 1; only AP is that of the probabilities.
         summary=replace(summary(y, d), ap=average_precision(y, p)),
         deviations=deviations_over_rows(y, p, d, draws=DRAWS),
         deviations_of=f"{DRAWS} draws of these rows, with replacement",
@@ -135,3 +130,48 @@ def _curves(Y: Bools, probs: NDArray[Any], nodes: NodeDiagnosis) -> dict[str, Ba
 def _reliability(Y: Bools, probs: NDArray[Any], nodes: NodeDiagnosis) -> dict[str, Reliability]:
     masks = {"all": nodes.scored} | dict(rarity_bands(nodes))
     return {band: reliability(probs[:, mask], Y[:, mask], BINS) for band, mask in masks.items() if len(Y)}
+
+
+def find_unsure_rows(
+    Y: Bools,
+    probs: NDArray[Any],
+    decided: Bools,
+    scored: Bools,
+    row_numbers: NDArray[np.int64] | None = None,
+    most: int = MOST_UNSURE_ROWS,
+) -> tuple[UnsureRow, ...]:
+    """The rows with the largest entropy, which are worth a second look or another annotation.
+
+    The entropy of a node with the probability p is -p log2 p - (1 - p) log2(1 - p), in bits: 1 at one half, 0 at 0 and
+    1. That of a row is the sum over its scored nodes. Thresholds do not matter. Of equal rows the earlier comes first.
+    """
+    bits = np.empty(len(probs))
+    for first in range(0, len(probs), ROWS_AT_A_TIME):
+        some = slice(first, first + ROWS_AT_A_TIME)
+        bits[some] = _entropy(probs[some], scored).sum(axis=1)
+    chosen = np.argsort(-bits, kind="stable")[:most]
+    return tuple(
+        UnsureRow(
+            row=row if row_numbers is None else int(row_numbers[row]),
+            bits=float(bits[row]),
+            wrong=int(np.count_nonzero((Y[row] != decided[row]) & scored)),
+            nodes=_unsure_nodes(Y[row], probs[row], decided[row], scored),
+        )
+        for row in chosen.tolist()
+    )
+
+
+def _unsure_nodes(y: Bools, p: NDArray[Any], decided: Bools, scored: Bools) -> tuple[UnsureNode, ...]:
+    bits = _entropy(p, scored)
+    columns = np.argsort(-bits, kind="stable")[:MOST_UNSURE_NODES]
+    return tuple(
+        UnsureNode(column, float(p[column]), bool(decided[column]), bool(y[column]))
+        for column in columns.tolist()
+        if bits[column] > 0
+    )
+
+
+def _entropy(probs: NDArray[Any], scored: Bools) -> NDArray[np.float64]:
+    """The entropy of each node in bits; 0 for nodes that are not scored."""
+    p = probs.astype(np.float64)
+    return np.asarray(np.where(scored, (entr(p) + entr(1 - p)) / np.log(2), 0.0))

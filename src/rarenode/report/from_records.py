@@ -1,9 +1,9 @@
-"""From records of `rarenode reproduce` to a `RunReport`.
+"""From records of the paper's trainings to a `RunReport`.
 
-A record keeps what each node came to on the test rows at the threshold 0.5, but no probabilities: there is no curve, no
-reliability and, but for nodes without training rows, no reason for what was missed. Records of the same training with
-different seeds are one run. Its figures and the nodes' scores are means over seeds, its deviations those between seeds;
-of the counts of a node the middle one is told, so that a node is found if it is found with at least half of the seeds.
+A record contains the counts of each node on the test rows at the threshold 0.5, but no probabilities: there are no
+curves, no reliability and, except for nodes without training rows, no reasons for missed nodes. Records of the same
+training with different seeds are one run. Its scores are means over seeds, with standard deviations; its counts are
+medians, so a node is found if it is found with at least half of the seeds.
 """
 
 from __future__ import annotations
@@ -26,18 +26,22 @@ from rarenode.paper.grid import Cell, decisive_of
 from rarenode.paper.record import NODES, DatasetNodes, Record, load_record, read_nodes
 from rarenode.report.run_report import RunReport
 from rarenode.thresholds.thresholds import Thresholds
-from rarenode.training.card import Card, Code, Heading, Paragraph, code, plain, table
+from rarenode.training.model_card import Card, Code, Heading, Paragraph, code, plain, table
 
 
 def group_by_seed(paths: Sequence[Path]) -> list[list[Path]]:
-    """Records that differ by nothing but the seed together, in the order in which the first of each comes.
+    """Group records that differ only in the seed, in the order of the first of each group.
+
+    ``nodes.json``, which lies beside records and is not one, is skipped.
 
     Raises:
-        FileFormatError: a file is no record.
+        FileFormatError: a file is not a record.
         ArgumentError: two files are of the same training.
     """
     groups: dict[str, dict[int, Path]] = {}
     for path in paths:
+        if path.name == NODES:
+            continue
         record = load_record(path)
         decisive = {name: value for name, value in decisive_of(record.settings).items() if name != "seed"}
         group = groups.setdefault(f"{record.dataset} {sorted(decisive.items())}", {})
@@ -48,16 +52,16 @@ def group_by_seed(paths: Sequence[Path]) -> list[list[Path]]:
 
 
 def report_on_records(paths: Sequence[Path], *, name: str | None = None, root: Path | None = None) -> RunReport:
-    """What records of one training, with one seed or several, say together.
+    """Join the records of one training with one or several seeds.
 
     Args:
-        paths: the files; beside them lies ``nodes.json``.
-        name: what the run is called; by default what differs from the paper's hyperparameters.
-        root: the folder that holds the datasets, where the hierarchy is read.
+        paths: the files; ``nodes.json`` is beside them.
+        name: the name of the run; by default what differs from the paper's hyperparameters.
+        root: the folder that holds the datasets, from which the hierarchy is read.
 
     Raises:
-        FileFormatError: a file is damaged, or says what cannot be.
-        DataError: the hierarchy on disk is not the one that was trained on, or records are of different data.
+        FileFormatError: a file is damaged or inconsistent.
+        DataError: the hierarchy on disk is not that of the training, or the records are of different data.
         MissingFileError: the dataset is not on disk.
     """
     records = [load_record(path) for path in paths]
@@ -94,23 +98,25 @@ def report_on_records(paths: Sequence[Path], *, name: str | None = None, root: P
 
 def _name(record: Record) -> str:
     """The name of its cell, without seed and fingerprint."""
-    told = Cell(record.dataset, record.settings).name.rsplit("-", 1)[0]
-    parts = [part for part in told.split(",") if not part.startswith("seed=")]
+    cell = Cell(record.dataset, record.settings).name.rsplit("-", 1)[0]
+    parts = [part for part in cell.split(",") if not part.startswith("seed=")]
     return ", ".join(parts) or "as in the paper"
 
 
 def _nodes_beside(paths: Sequence[Path]) -> DatasetNodes:
-    """What ``nodes.json`` holds; records from several folders must have the same beside them."""
+    """The content of ``nodes.json``, which must be the same in all folders."""
     folders = list(dict.fromkeys(path.parent for path in paths))
     first, *others = (read_nodes(folder.parent, folder.name) for folder in folders)
     for folder, nodes in zip(folders[1:], others, strict=True):
         if nodes != first:
-            raise DataError(f"{folder / NODES} is of other data than {folders[0] / NODES}; records of both are no run")
+            raise DataError(
+                f"{folder / NODES} and {folders[0] / NODES} are of different data, so their records are not one run"
+            )
     return first
 
 
 def _over_seeds(records: Sequence[Record], paths: Sequence[Path], shared: DatasetNodes) -> NodeScores:
-    """Means of the scores, and of the counts the middle one, the higher of two: found is found in half of the seeds."""
+    """Means of the scores, and the (upper) medians of the counts."""
     nodes = len(shared.names)
     rows = np.array(shared.test_rows, dtype=np.int64)
     hits, claimed = (np.zeros((len(records), nodes), dtype=np.int64) for _ in range(2))
@@ -122,7 +128,7 @@ def _over_seeds(records: Sequence[Record], paths: Sequence[Path], shared: Datase
             raise FileFormatError(path, None, "it has a column twice")
         hits[place, columns], claimed[place, columns] = record.nodes.true_positives, record.nodes.predicted
         if (hits[place] > np.minimum(claimed[place], rows)).any():
-            raise FileFormatError(path, None, "a node is found in more rows than it is predicted or carried in")
+            raise FileFormatError(path, None, "a node has more true positives than predictions or labels")
     middle = len(records) // 2
     return NodeScores(
         precision=np.mean([divide(h, c) for h, c in zip(hits, claimed, strict=True)], axis=0),
@@ -160,15 +166,15 @@ def _card(records: Sequence[Record], hierarchy: Hierarchy) -> Card:
     first = records[0]
     return (
         Paragraph(
-            f"{len(records)} of the trainings that `rarenode reproduce` made on {code(first.dataset)}, with the "
-            f"{plain(first.engine)} engine on {plain(first.machine)}. The models were not kept; their records were."
+            f"{len(records)} of the paper's trainings on {code(first.dataset)}, with the {plain(first.engine)} engine "
+            f"on {plain(first.machine)}. Their records were kept, and their models were not."
         ),
         Heading("Limits"),
         Paragraph(
-            "Scores are those of the test rows at the threshold 0.5. Records hold no probabilities, so there are no "
-            "curves, no uncertainty, and few reasons for what was missed; a run of `rarenode fit` has them."
+            "Scores are those of the test rows at the threshold 0.5. Records contain no probabilities, so there are no "
+            "curves, no uncertainty, and few reasons for missed nodes; a run of `rarenode fit` has them."
         ),
-        Heading("How to make it again"),
+        Heading("Reproducing it"),
         Code(f"rarenode fit {plain(first.dataset)} --settings settings.toml --out RUN", "sh"),
         Paragraph("where `settings.toml` is"),
         Code(first.settings.to_toml().strip(), "toml"),

@@ -1,7 +1,7 @@
 """Parts of the page that need no script: headline, charts, rows, comparison and card, as HTML.
 
-Every text from outside, be it a node's name, a path or what a file says, goes through `text`. There are no attributes
-from outside, no style attributes and no handlers: the page's policy would not run them.
+All untrusted text, such as names of nodes and paths, goes through `text`. There are no untrusted attributes, no style
+attributes and no event handlers: the page's policy forbids them.
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from rarenode._io.text import printable
-from rarenode.report.charts import Plot, Section
-from rarenode.report.comparison import compare_runs, of_the_same_rows
-from rarenode.report.run_report import Report, RunReport
-from rarenode.report.unsure_rows import Doubt
-from rarenode.training.card import Card, Code, Heading, Paragraph, Table
+from rarenode.report.charts import Chart, Section
+from rarenode.report.run_report import Report, RunReport, UnsureNode, compare_runs, same_support
+from rarenode.training.model_card import Card, Code, Heading, Paragraph, Table
 
 LONGEST = 200
-"""Characters of a name that are shown; files beside the page have all of them."""
+"""Characters of a name that are shown; the files beside the page have all of them."""
 FIGURES = (
     ("f1", "F1"),
     ("precision", "Precision"),
@@ -35,14 +33,14 @@ SECTIONS: dict[Section, str] = {
 
 
 def text(value: object) -> str:
-    """Text from outside, for the page: cut, without what cannot be shown, and of its own direction."""
+    """Untrusted text for the page: shortened, printable, and with a direction that does not affect its neighbours."""
     shown = printable(value)
     cut = shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
     return f"<bdi>{escape(cut)}</bdi>"
 
 
 def headline(report: Report) -> str:
-    """The figures of all nodes."""
+    """The scores over all scored nodes."""
     if len(report.runs) == 1:
         (run,) = report.runs
         cards = "".join(
@@ -62,40 +60,40 @@ def headline(report: Report) -> str:
 def _figures(run: RunReport) -> list[tuple[str, str, str]]:
     """Label, value and deviation, ready to be shown."""
     s, d = run.summary, run.deviations
-    carried = int((run.nodes.scored & (run.nodes.scores.support > 0)).sum())
     shown = [
         (label, f"{100 * getattr(s, name):.2f} %", "" if d is None else f"± {100 * getattr(d, name):.2f}")
         for name, label in FIGURES
     ]
     found = "" if d is None else f"± {d.nodes_found:.1f}"
-    return [("Nodes found", f"{s.nodes_found:,} of {carried:,}", found), *shown]
+    return [("Nodes found", f"{s.nodes_found:,} of {s.nodes:,}", found), *shown]
 
 
 def _notes(runs: Iterable[RunReport]) -> str:
     lines = []
     for run in runs:
         over = f" ± is the standard deviation over {escape(run.deviations_of)}." if run.deviations else ""
-        lines.append(f"<li>{text(run.name)}: {text(run.about)}.{over}</li>")
+        with_rows = f" {run.nodes_with_rows:,} of {run.summary.nodes:,} scored nodes have rows."
+        lines.append(f"<li>{text(run.name)}: {text(run.about)}.{with_rows}{over}</li>")
     return (
         f'<ul class="notes">{"".join(lines)}</ul><p class="notes">A node is found if it is decided in at least one row '
-        "that carries it; nodes that no row carries cannot be. F1, precision and recall are means over all scored "
-        "nodes, 0 where they are undefined. AP is the average precision of all cells, a cell being a row and a node, "
-        "ranked by their probabilities; Bin. AP is that of the decisions, which are 0 or 1.</p>"
+        "that is labelled with it; a node without rows cannot be found. F1, precision and recall are means over all "
+        "scored nodes, 0 where they are undefined. AP is the average precision over all cells, a cell being a row and "
+        "a node, ranked by their probabilities; Bin. AP is that of the decisions, which are 0 or 1.</p>"
     )
 
 
-def charts(plots: Sequence[Plot]) -> str:
-    """All plots but those of the comparison, by section."""
+def charts(drawn: Sequence[Chart]) -> str:
+    """All charts but those of the comparison, by section."""
     parts = []
     for section, title in SECTIONS.items():
-        figures = "".join(_figure(plot) for plot in plots if plot.section == section)
+        figures = "".join(_figure(chart) for chart in drawn if chart.section == section)
         if figures:
             parts.append(f'<section><h3>{title}</h3><div class="charts">{figures}</div></section>')
     return "".join(parts)
 
 
-def comparison(report: Report, plots: Sequence[Plot]) -> str:
-    """How many nodes each run gained and lost against the first, and the plot of nodes; nothing for one run."""
+def comparison(report: Report, drawn: Sequence[Chart]) -> str:
+    """How many nodes each run gained and lost against the first, and a chart of nodes; empty for one run."""
     if len(report.runs) == 1:
         return ""
     rows = []
@@ -103,19 +101,19 @@ def comparison(report: Report, plots: Sequence[Plot]) -> str:
         changes = compare_runs(report.runs[0], run)
         rows.append([text(run.name), *(f"{len(part):,}" for part in (changes.gained, changes.lost, changes.kept))])
     first = report.runs[0]
-    told = f"<p>Against {text(first.name)}, the first run:</p>"
-    others = [text(run.name) for run in report.runs[1:] if not of_the_same_rows(first, run)]
+    words = f"<p>Compared with {text(first.name)}, the first run:</p>"
+    others = [text(run.name) for run in report.runs[1:] if not same_support(first, run)]
     if others:
-        told = (
-            f'<p class="notice">Other rows were looked at in {", ".join(others)} than in {text(first.name)}, so that '
-            f"differences may come from the rows as well as from the models.</p>{told}"
+        words = (
+            f'<p class="notice">{", ".join(others)} and {text(first.name)} were evaluated on different rows, so '
+            f"differences may come from the rows as well as from the models.</p>{words}"
         )
     table = _table(["run", "nodes gained", "nodes lost", "found in both"], rows, classes="plain numbers")
-    return told + table + "".join(_figure(plot) for plot in plots if plot.section == "comparison")
+    return words + table + "".join(_figure(chart) for chart in drawn if chart.section == "comparison")
 
 
 def unsure_rows(report: Report) -> str:
-    """The rows that each run is least sure of."""
+    """The rows of which each run is least sure."""
     nodes = report.hierarchy.nodes
     parts = []
     for run in report.runs:
@@ -126,26 +124,26 @@ def unsure_rows(report: Report) -> str:
                 f"{row.row:,}",
                 f"{row.bits:.1f}",
                 f"{row.wrong:,}",
-                "<br>".join(_doubt(nodes, doubt) for doubt in row.doubts),
+                "<br>".join(_unsure_node(nodes, node) for node in row.nodes),
             ]
             for row in run.unsure_rows
         ]
-        head = ["row", "doubt, bits", "wrong nodes", "the most doubtful nodes"]
+        head = ["row", "entropy, bits", "wrong nodes", "the most uncertain nodes"]
         table = _table(head, rows, classes="plain rows")
         one = len(report.runs) == 1
         parts.append(table if one else f"<details><summary>{text(run.name)}</summary>{table}</details>")
     if not parts:
-        return "<p>Records of trainings hold no probabilities of rows.</p>"
+        return "<p>Records of trainings hold no probabilities.</p>"
     return (
-        "<p>Rows count from 0, in the order of the data. The doubt about a row is the sum of the entropies of its "
-        "nodes' probabilities. These rows are worth a second look, by someone who knows.</p>" + "".join(parts)
+        "<p>Rows are numbered from 0, in the order of the data. The entropy of a row is the sum over its nodes. Check "
+        "the labels of these rows first.</p>" + "".join(parts)
     )
 
 
-def _doubt(nodes: Sequence[str], doubt: Doubt) -> str:
-    said = "decided" if doubt.decided else "not decided"
-    right = "right" if doubt.decided == doubt.carried else "wrong"
-    return f"{text(nodes[doubt.column])} <small>{said} at {doubt.probability:.3f}, {right}</small>"
+def _unsure_node(names: Sequence[str], node: UnsureNode) -> str:
+    decision = "decided" if node.decided else "not decided"
+    right = "right" if node.decided == node.labelled else "wrong"
+    return f"{text(names[node.column])} <small>{decision} at {node.probability:.3f}, {right}</small>"
 
 
 def cards(report: Report) -> str:
@@ -174,16 +172,16 @@ def _card(card: Card) -> str:
 
 
 def _with_code(words: str) -> str:
-    """Text between backticks is code; all else is as it is."""
+    """Text between backticks becomes code."""
     return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(words))
 
 
-def _figure(plot: Plot) -> str:
-    return f'<figure class="chart">{plot.svg}<figcaption>{escape(printable(plot.caption))}</figcaption></figure>'
+def _figure(chart: Chart) -> str:
+    return f'<figure class="chart">{chart.svg}<figcaption>{escape(printable(chart.caption))}</figcaption></figure>'
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], classes: str) -> str:
-    """A table whose head is ours and whose cells are HTML already."""
+    """A table whose cells are HTML already."""
     top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     table = f'<table class="{classes}"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'

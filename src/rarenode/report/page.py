@@ -1,8 +1,7 @@
-"""The page: one HTML file that needs no network, holds its data, and runs no script but its own.
+"""The page: one HTML file that needs no network, holds its data, and runs only one script.
 
-Its Content-Security-Policy names script and style by their sha256: nothing that came in with a name or a file can run,
-even if it should find a way into the page. Data stand in a JSON element, in ASCII and without ``<``, ``>`` and ``&``:
-no text can end it.
+Its Content-Security-Policy names script and style by their sha256, so no markup that is smuggled in with a name or a
+file can run. Data are in a JSON element, in ASCII and without ``<``, ``>`` and ``&``: no text can end it.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -22,49 +21,49 @@ from numpy.typing import NDArray
 from rarenode._io.text import printable
 from rarenode.diagnosis import NAMES, REASONS, STATES, NodeDiagnosis
 from rarenode.hierarchy import Hierarchy
+from rarenode.plots.icicle import drawn_parents
+from rarenode.plots.svg import CSS
 from rarenode.report import html
-from rarenode.report.charts import Plot
-from rarenode.report.layout import drawn_parents
+from rarenode.report.charts import Chart
 from rarenode.report.run_report import Report, RunReport
-from rarenode.report.svg import CSS
 
 DIGITS = 4
 ASSETS = files("rarenode.report") / "assets"
 MARKER = re.compile(r"\{\{([a-z]+)\}\}")
 
 
-def render(report: Report, plots: Sequence[Plot]) -> str:
-    """The whole page."""
+def render(report: Report, charts: Sequence[Chart], data: str) -> str:
+    """The whole page. ``data`` is `page_data` as JSON."""
     first, *others = report.runs
     several = f"{len(report.runs)} runs over a hierarchy of {len(report.hierarchy):,} nodes"
     return fill(
-        page_data(report),
+        data,
         title=escape(report.title),
         about=html.text(several if others else first.about),
         headline=html.headline(report),
-        comparison=html.comparison(report, plots),
-        charts=html.charts(plots),
+        comparison=html.comparison(report, charts),
+        charts=html.charts(charts),
         rows=html.unsure_rows(report),
         card=html.cards(report),
     )
 
 
-def fill(data: Mapping[str, Any], **parts: str) -> str:
-    """The template with data for the script, and parts that are HTML already."""
+def fill(data: str, **parts: str) -> str:
+    """The template with JSON data for the script, and parts that are HTML already."""
     style = f"{_asset('style.css')}\n{CSS}"
     script = "\n".join(_asset(name) for name in _asset("order.txt").split())
     filled = {
         "policy": f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:",
         "style": style,
         "script": script,
-        "data": as_json(data),
+        "data": data,
     } | parts
-    # In one pass: what is filled in is not searched for markers again.
+    # In one pass, so that markers in names are not filled.
     return MARKER.sub(lambda found: filled[found[1]], _asset("page.html"))
 
 
 def page_data(report: Report) -> dict[str, Any]:
-    """What the script works with; the same is written beside the page as JSON."""
+    """The data of the script, which are also written beside the page as JSON."""
     return {
         "hierarchy": _hierarchy(report.hierarchy),
         "reasons": [{"key": key, "label": NAMES[key], "help": explanation} for key, explanation in REASONS.items()],
@@ -122,12 +121,18 @@ def _run(run: RunReport) -> dict[str, Any]:
 
 def _explanations(nodes: NodeDiagnosis) -> dict[str, str]:
     missed = np.flatnonzero(nodes.state == "missed").tolist()
-    return {str(column): told for column in missed if (told := nodes.explain(column))}
+    return {str(column): words for column in missed if (words := nodes.explain(column))}
 
 
 def _rounded(values: NDArray[np.float64]) -> list[float | None]:
-    """To a few digits that count; None where there is no number, which JSON cannot write."""
-    return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values.tolist()]
+    """To a few significant digits; None for what is not finite, which JSON cannot write."""
+    size = np.abs(np.where(np.isfinite(values) & (values != 0), values, 1.0))
+    # Both are whole numbers up to 10^22, so that their quotient is the float next to the decimal number.
+    scale = 10.0 ** np.clip(DIGITS - 1 - np.floor(np.log10(size)), 0, 22)
+    rounded = np.floor(values * scale + 0.5) / scale
+    return [
+        value if known else None for value, known in zip(rounded.tolist(), np.isfinite(values).tolist(), strict=True)
+    ]
 
 
 def _asset(name: str) -> str:

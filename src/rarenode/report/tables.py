@@ -10,9 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from rarenode.report.charts import RECALLS
-from rarenode.report.comparison import compare_runs
-from rarenode.report.groups import by_depth, by_rarity
-from rarenode.report.run_report import Report
+from rarenode.report.run_report import Report, by_depth, by_rarity, compare_runs
 
 Row = dict[str, object]
 
@@ -20,8 +18,9 @@ Row = dict[str, object]
 def _headline(report: Report) -> Iterator[Row]:
     for run in report.runs:
         deviations = asdict(run.deviations) if run.deviations else {}
-        told: Row = {"run": run.name, "about": run.about} | asdict(run.summary)
-        yield told | {f"{name}_deviation": value for name, value in deviations.items()}
+        shown: Row = {"run": run.name, "about": run.about} | asdict(run.summary)
+        shown["nodes_with_rows"] = run.nodes_with_rows
+        yield shown | {f"{name}_deviation": value for name, value in deviations.items()}
 
 
 def _groups(report: Report) -> Iterator[Row]:
@@ -87,16 +86,16 @@ def _unsure_rows(report: Report) -> Iterator[Row]:
     names = report.hierarchy.nodes
     for run in report.runs:
         for unsure in run.unsure_rows:
-            for doubt in unsure.doubts:
+            for node in unsure.nodes:
                 yield {
                     "run": run.name,
                     "row": unsure.row,
                     "bits": unsure.bits,
                     "wrong": unsure.wrong,
-                    "node": names[doubt.column],
-                    "probability": doubt.probability,
-                    "decided": doubt.decided,
-                    "carried": doubt.carried,
+                    "node": names[node.column],
+                    "probability": node.probability,
+                    "decided": node.decided,
+                    "labelled": node.labelled,
                 }
 
 

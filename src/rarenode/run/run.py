@@ -9,7 +9,7 @@ repeating its settings. A run never overwrites another: a folder that contains o
 from __future__ import annotations
 
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -21,7 +21,8 @@ from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.sources import Data, open_data
 from rarenode.errors import ArgumentError, DataError, ResumeError, TrainingError
 from rarenode.metrics import GroupedSummary, summarize_groups
-from rarenode.report import Report, RunReport, report_on_model, report_on_probabilities, write_report
+from rarenode.models import Output
+from rarenode.report import Report, RunReport, report_on_model, report_on_predictions, write_report
 from rarenode.run.predictions import Predictions
 from rarenode.training import Callback, EpochRecord, Fitted, TrainedModel, fit_model
 from rarenode.training.checkpoint import FILE as CHECKPOINT
@@ -252,7 +253,7 @@ class Run:
         if self._was_trained_on(rows, split):
             which = f"{which} ({TRAINED_ON})"
         return report_on_model(
-            self.model, rows.X, rows.Y, name=name or str(self.folder), rows=which, decision=thresholds
+            self.model, rows.X, rows.Y, name=name or str(self.folder), rows=which, thresholds=thresholds
         )
 
     # --- inside --------------------------------------------------------------------------------------------------
@@ -346,18 +347,16 @@ class Run:
             one_model = model.settings.holdout is not None
             # The models of folds are gone, and the final model has seen their rows.
             output = model.compute(rows.X[held_out.rows], highest=True, uncertainty="gmu") if one_model else None
-            part = report_on_probabilities(
+            part = report_on_predictions(
                 model,
                 held_out.Y,
-                held_out.probs,
+                Output(held_out.probs) if output is None else replace(output, probs=held_out.probs),
                 name=name,
                 rows=f"{rows.name}, {'held-out rows' if one_model else 'out-of-fold predictions'}",
                 thresholds=model.decides_with,
                 training_rows=held_out.training_support,
                 row_numbers=held_out.rows,
-                highest_member_probs=None if output is None else output.highest,
-                uncertainty=None if output is None else output.uncertainty,
-                decided_here=True,
+                fitted_here=True,
             )
         else:
             return

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from rarenode.report.page import fill
+from rarenode.report.page import as_json, fill
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -32,7 +32,7 @@ HOSTILE = (
     "__proto__",
 )
 REASONS = (
-    ("no_training_rows", "no training rows", "No training row carries the node, so nothing could be learned about it."),
+    ("no_training_rows", "no training rows", "No training row has the node, so nothing could be learned about it."),
     ("blocked_by_ancestor", "blocked by an ancestor", "It passes its threshold, but an ancestor does not."),
     ("hidden_by_threshold", "hidden by the threshold", "The model ranks its rows high, but its threshold is higher."),
     ("members_disagree", "members disagree", "One member of the ensemble sees it; the others outvote it."),
@@ -160,9 +160,9 @@ def short(value: float) -> float:
 def explanation(reason: int, names: list[str], column: int) -> str:
     other = names[column - 1][:80]
     return (
-        "No training row carries it.",
+        "No training row has it.",
         f"It passes its threshold in 1 of its 3 rows, but its ancestor '{other}' does not.",
-        "Of 1,281 rows the model ranks one that carries it 3rd; a threshold of 0.012 finds 1 of its 4 rows.",
+        "Of 1,281 rows the model ranks one of its rows 3rd; a threshold of 0.012 finds 1 of its 4 rows.",
         "In 2 of its 3 rows one member alone would decide for it.",
         f"'{other}' is decided instead in 3 of 4 rows.",
         "The likeliest of its rows is 412th of 1,281.",
@@ -172,7 +172,7 @@ def explanation(reason: int, names: list[str], column: int) -> str:
 def assembled(data: Data, title: str) -> str:
     """The template as the report fills it, with parts that only look real."""
     return fill(
-        data,
+        as_json(data),
         title=title,
         about="An invented hierarchy with invented scores, to look at the page.",
         headline=headline(data),
@@ -246,7 +246,7 @@ def unsure_rows() -> str:
         f"<tr><td>{17 * at}</td><td>{0.24 - 0.01 * at:.3f}</td><td>{5 + at}</td><td>{7 + at}</td><td>{4 + at}</td></tr>"
         for at in range(8)
     )
-    head = heads("Row", "Uncertainty", "Nodes decided", "Nodes carried", "In common")
+    head = heads("Row", "Uncertainty", "Nodes decided", "Nodes labelled", "In common")
     return table(head, body)
 
 

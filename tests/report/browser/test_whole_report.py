@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pytest
 
 from rarenode import Hierarchy
+from rarenode.plots.style import DARK, LIGHT
 from rarenode.report import Report, folder_of, report_on_model, write_report
 from rarenode.thresholds import Thresholds
 from tests.report.browser.driver import Opener, ask, keep
 from tests.report.browser.sample import HOSTILE
 from tests.report.runs import model_over, rows_over
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.browser
 
@@ -47,8 +52,8 @@ def test_it_opens_without_complaint_and_shows_what_was_gained(
         changes = list(csv.DictReader(file))
     gained = [line for line in changes if line["change"] == "gained"]
     assert gained
-    told = page.locator("#comparison").inner_text()
-    assert f"{len(gained)} gained" in told
+    words = page.locator("#comparison").inner_text()
+    assert f"{len(gained)} gained" in words
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator("script").count() == 2
     assert page.locator("img").count() == 0
@@ -66,3 +71,39 @@ def test_a_node_is_found_by_search_and_its_row_in_the_table(page_file: Path, ope
     assert ask(page, "chosen()") == column
     assert "<img src=x" in page.locator("#details").inner_text()
     assert ask(page, "shown()") == len(HIERARCHY)
+
+
+def test_charts_take_the_colours_of_the_theme(page_file: Path, open_page: Opener) -> None:
+    page = open_page(page_file)
+    look = """() => ["fill", "stroke"].map(name => [...document.querySelectorAll(`.rn-chart [${name}^="#"]`)]
+        .map(each => [each.getAttribute(name), getComputedStyle(each)[name]]))"""
+    seen: dict[tuple[str, str], set[str]] = {}
+    for theme, palette in (("Light", LIGHT), ("Dark", DARK)):
+        page.locator("#theme button", has_text=theme).click()
+        page_colours = {"ink": "--ink", "muted": "--muted", "grid": "--line", "paper": "--card"}
+        for given, shown in (pair for pairs in page.evaluate(look) for pair in pairs):
+            role = next(role for role, colour in LIGHT.items() if colour == given)
+            if role not in page_colours:
+                assert shown == f"rgb({', '.join(str(int(palette[role][at : at + 2], 16)) for at in (1, 3, 5))})"
+            seen.setdefault((role, theme), set()).add(shown)
+    assert {"ink", "muted", "grid", "1", "2"} <= {role for role, _ in seen}
+    for role, _ in seen:
+        assert len(seen[role, "Light"]) == len(seen[role, "Dark"]) == 1
+        assert seen[role, "Light"] != seen[role, "Dark"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_file_of_a_chart_has_its_own_paper(
+    page_file: Path, browser: Browser, scheme: Literal["light", "dark"]
+) -> None:
+    context = browser.new_context(color_scheme=scheme)
+    page = context.new_page()
+    page.goto((folder_of(page_file) / "recall_by_depth.svg").as_uri())
+    paper, ink = (
+        page.evaluate(f"getComputedStyle(document.querySelector('{what}')).fill")
+        for what in ("rect", "text.rn-heading")
+    )
+    context.close()
+    palette = LIGHT if scheme == "light" else DARK
+    for shown, role in ((paper, "paper"), (ink, "ink")):
+        assert shown == f"rgb({', '.join(str(int(palette[role][at : at + 2], 16)) for at in (1, 3, 5))})"

@@ -4,15 +4,15 @@
 /** @type {{label: string, help: string, show: (run: Run, column: number) => string}[]} */
 const DETAILS = [
   { label: "State", help: "", show: (run, column) => STATE_LABELS[run.state[column]] },
-  { label: "Training rows", help: "training rows that carry it", show: (run, column) => asCount(run.training[column]) },
-  { label: "Rows", help: "scored rows that carry it", show: (run, column) => asCount(run.rows[column]) },
+  { label: "Training rows", help: "training rows labelled with it", show: (run, column) => asCount(run.training[column]) },
+  { label: "Rows", help: "rows labelled with it", show: (run, column) => asCount(run.rows[column]) },
   { label: "Decided", help: "rows in which the model decides for it", show: (run, column) => asCount(run.decided[column]) },
-  { label: "Found", help: "rows that carry it and in which it is decided", show: (run, column) => asCount(run.found[column]) },
+  { label: "Found", help: "rows labelled with it in which it is decided", show: (run, column) => asCount(run.found[column]) },
   { label: "Precision", help: "found of decided", show: (run, column) => scored(run, column, run.precision[column]) },
   { label: "Recall", help: "found of rows", show: (run, column) => scored(run, column, run.recall[column]) },
   { label: "F1", help: "harmonic mean of precision and recall", show: (run, column) => scored(run, column, run.f1[column]) },
   { label: "Threshold", help: "the probability from which it is decided", show: (run, column) => thresholdText(run, column) },
-  { label: "Uncertainty", help: "mean over the rows that carry it or in which it is decided", show: (run, column) => asNumber(run.uncertainty[column]) },
+  { label: "Uncertainty", help: "mean over the rows labelled with it or in which it is decided", show: (run, column) => asNumber(run.uncertainty[column]) },
 ];
 
 /**
@@ -114,15 +114,15 @@ class Details {
   #why(column, shown) {
     const { report, choice } = this;
     /** @type {Map<string, {names: string[], run: Run}>} */
-    const told = new Map();
+    const parts = new Map();
     for (const run of report.runs) {
       if (run.state[column] !== MISSED || (run === choice.run) !== shown) continue;
       const key = `${run.reason[column]} ${run.also[column]} ${run.explanations[column]}`;
-      const part = told.get(key) ?? { names: [], run };
+      const part = parts.get(key) ?? { names: [], run };
       part.names.push(run.name);
-      told.set(key, part);
+      parts.set(key, part);
     }
-    return [...told.values()].map(({ names, run }) => this.#missedPart(column, run, shown ? [] : names));
+    return [...parts.values()].map(({ names, run }) => this.#missedPart(column, run, shown ? [] : names));
   }
 
   /**

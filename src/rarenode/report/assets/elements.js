@@ -92,7 +92,7 @@ function oncePerFrame(work) {
   };
 }
 
-/** Whether the reader asked for less motion. */
+/** Whether the reader prefers less motion. */
 function motionReduced() {
   return window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 }

@@ -326,7 +326,7 @@ function tipLines(report, run, column, inStrip) {
 }
 
 /**
- * A small sign for a state, told apart by shape as well as by colour.
+ * A small sign for a state, distinct by shape as well as by colour.
  * @param {number} state
  */
 function stateMark(state) {

@@ -92,8 +92,8 @@ function nodeColumns(report, choice) {
     report.runs.length > 1 && { key: "change", label: "Change", help: "against the first run", least: 6, words: true, sortBy: (_, column) => [2, 0, 1][changeOf(column)], show: (_, column) => ["", "+ gained", "− lost"][changeOf(column)], raw: (_, column) => changes[changeOf(column)] },
     scoreColumn("recall", "Recall", "found of rows", 4.6),
     scoreColumn("f1", "F1", "harmonic mean of precision and recall", 4.2),
-    countColumn(report, "rows", "Rows", "scored rows that carry it", 4.1),
-    countColumn(report, "training", "Training", "training rows that carry it", 5.6),
+    countColumn(report, "rows", "Rows", "rows labelled with it", 4.1),
+    countColumn(report, "training", "Training", "training rows labelled with it", 5.6),
     {
       key: "reason",
       label: "Likely reason",
@@ -108,7 +108,7 @@ function nodeColumns(report, choice) {
     { key: "depth", label: "Depth", help: "steps from the root", least: 4.5, sortBy: (_, column) => report.depth[column], show: (_, column) => String(report.depth[column]), raw: (_, column) => String(report.depth[column]) },
     scoreColumn("precision", "Precision", "found of decided", 6.1),
     countColumn(report, "decided", "Decided", "rows in which the model decides for it", 5.5),
-    countColumn(report, "found", "Found", "rows that carry it and in which it is decided", 4.6),
+    countColumn(report, "found", "Found", "rows labelled with it in which it is decided", 4.6),
     report.runs.some((run) => run.hasThresholds) && {
       key: "threshold",
       label: "Threshold",
@@ -119,7 +119,7 @@ function nodeColumns(report, choice) {
       show: thresholdText,
       raw: (run, column) => rawNumber(run.threshold[column]),
     },
-    report.runs.some((run) => run.hasUncertainty) && { key: "uncertainty", label: "Uncertainty", help: "mean over the rows that carry it or in which it is decided", least: 7.3, sortBy: (run, column) => run.uncertainty[column], show: (run, column) => asNumber(run.uncertainty[column]), raw: (run, column) => rawNumber(run.uncertainty[column]) },
+    report.runs.some((run) => run.hasUncertainty) && { key: "uncertainty", label: "Uncertainty", help: "mean over the rows labelled with it or in which it is decided", least: 7.3, sortBy: (run, column) => run.uncertainty[column], show: (run, column) => asNumber(run.uncertainty[column]), raw: (run, column) => rawNumber(run.uncertainty[column]) },
   ];
   return columns.filter((column) => column !== false);
 }

@@ -33,7 +33,7 @@ class NodeTable {
     place.setAttribute("role", "grid");
     place.setAttribute("aria-label", "All nodes");
     place.tabIndex = 0;
-    // Every line is a grid of its own; equal widths keep their columns below each other. The style sheet says how narrow names may get.
+    // Every line is a separate grid; equal widths keep their columns below each other. The style sheet says how narrow names may get.
     const [, ...rest] = columns;
     const tracks = rest.map(({ least, share }) => (share ? `minmax(${least}rem, ${share}fr)` : `${least}rem`));
     place.style.setProperty("--tracks", `minmax(var(--names), 1fr) ${tracks.join(" ")}`);
@@ -114,7 +114,7 @@ class NodeTable {
     line.setAttribute("aria-rowindex", String(number + 2));
     line.setAttribute("aria-selected", String(node === this.choice.node));
     line.classList.toggle("missed", state === MISSED);
-    line.classList.toggle("untold", state > MISSED);
+    line.classList.toggle("no-score", state > MISSED);
     line.classList.toggle("active", number === this.active);
     line.classList.toggle("odd", number % 2 === 1);
     this.columns.forEach((column, at) => {

@@ -132,15 +132,15 @@ class Outline {
    */
   #bar(measure, column) {
     const run = this.choice.run;
-    const told = run.state[column] <= MISSED;
+    const known = run.state[column] <= MISSED;
     const value = run[measure][column];
-    const track = element("span", { class: told ? "meter" : "meter meter-none", "aria-hidden": "true" });
-    if (told && value > 0) {
+    const track = element("span", { class: known ? "meter" : "meter meter-none", "aria-hidden": "true" });
+    if (known && value > 0) {
       const filled = element("span", { class: "meter-filled" });
       filled.style.width = `${100 * value}%`;
       track.append(filled);
     }
-    return element("span", { class: `line-${measure}` }, track, element("span", { class: "line-value", text: told ? asPercent(value) : NOTHING }));
+    return element("span", { class: `line-${measure}` }, track, element("span", { class: "line-value", text: known ? asPercent(value) : NOTHING }));
   }
 
   /** @param {HTMLElement} item */

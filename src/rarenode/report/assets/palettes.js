@@ -180,7 +180,7 @@ function countMode(measure, label, noun) {
       steps: ramp(...RAMPS.count[dark ? "dark" : "light"], STEPS),
       scale: { label: `${label}, by powers`, low: "1", high: asCount(most) },
       place: (column) => (values[column] > 0 ? Math.log(values[column]) / Math.max(Math.log(most), 1e-9) : -1),
-      others: [{ fill: none, label: `no ${noun}s`, help: `no ${noun} carries the node` }],
+      others: [{ fill: none, label: `no ${noun}s`, help: `no ${noun} is labelled with the node` }],
       caption: (column) => counted(values[column], noun),
     });
   };
@@ -197,7 +197,7 @@ function uncertaintyMode({ report, runNumber, dark }) {
     steps: ramp(...RAMPS.uncertainty[dark ? "dark" : "light"], STEPS),
     scale: { label: "uncertainty", low: asNumber(known.length > 0 ? least : NaN), high: asNumber(known.length > 0 ? most : NaN) },
     place: (column) => (Number.isNaN(uncertainty[column]) ? -1 : (uncertainty[column] - least) / Math.max(most - least, 1e-12)),
-    others: [{ fill: signalFills(dark).noRows, label: "unknown", help: "neither carried nor decided in any row" }],
+    others: [{ fill: signalFills(dark).noRows, label: "unknown", help: "neither labelled nor decided in any row" }],
     caption: (column) => `uncertainty ${asNumber(uncertainty[column])}`,
   });
 }
@@ -247,7 +247,7 @@ const COLOUR_MODES = {
   f1: { label: "F1", make: scoreMode("f1", "F1"), fits: () => true },
   reason: { label: "found, or why missed", make: reasonMode, fits: () => true },
   change: { label: "change against the first run", make: changeMode, fits: (report) => report.runs.length > 1 },
-  rows: { label: "rows that carry it", make: countMode("rows", "rows", "row"), fits: () => true },
+  rows: { label: "rows labelled with it", make: countMode("rows", "rows", "row"), fits: () => true },
   training: { label: "training rows", make: countMode("training", "training rows", "training row"), fits: () => true },
   uncertainty: { label: "uncertainty", make: uncertaintyMode, fits: (report) => report.runs.some((run) => run.hasUncertainty) },
 };

@@ -15,10 +15,10 @@ function showReasons(report, run, dark, open) {
     states[state]++;
     if (state === MISSED) counts.set(run.reason[column], (counts.get(run.reason[column]) ?? 0) + 1);
   });
-  const told = states[FOUND] + states[MISSED];
+  const known = states[FOUND] + states[MISSED];
   const sentence = element("p", { class: "lead" });
-  if (states[MISSED] === 0) sentence.append(`All of ${counted(told, "node")} that rows carry are found.`);
-  else sentence.append(element("strong", { text: asCount(states[MISSED]) }), ` of ${counted(told, "node")} that rows carry ${states[MISSED] === 1 ? "is" : "are"} missed: decided in none of the rows that carry ${states[MISSED] === 1 ? "it" : "them"}.`);
+  if (states[MISSED] === 0) sentence.append(`All of ${counted(known, "node")} with rows are found.`);
+  else sentence.append(element("strong", { text: asCount(states[MISSED]) }), ` of ${counted(known, "node")} with rows ${states[MISSED] === 1 ? "is" : "are"} missed: decided in none of ${states[MISSED] === 1 ? "its" : "their"} rows.`);
   const aside = [states[NO_ROWS] > 0 && `${counted(states[NO_ROWS], "node")} ${states[NO_ROWS] === 1 ? "has" : "have"} no rows to be found in`, states[NOT_SCORED] > 0 && `${counted(states[NOT_SCORED], "node")} ${states[NOT_SCORED] === 1 ? "is" : "are"} not scored`].filter(Boolean);
   if (aside.length > 0) sentence.append(element("span", { class: "quiet", text: ` ${aside.join("; ")}.` }));
   const place = byId("reasons");

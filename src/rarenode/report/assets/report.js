@@ -7,9 +7,9 @@ const NO_ROWS = 2;
 const NOT_SCORED = 3;
 const STATE_LABELS = ["found", "missed", "no rows", "not scored"];
 const STATE_HELP = [
-  "decided in at least one row that carries it",
-  "rows carry it, and it is decided in none of them",
-  "no row carries it, so nothing can be said",
+  "decided in at least one row labelled with it",
+  "has rows, and is decided in none of them",
+  "no row is labelled with it, so it cannot be found",
   "left out of the scores",
 ];
 

@@ -16,11 +16,11 @@ function scoreBoxes(report, column, fills) {
   const grid = element("span", { class: `boxes boxes-${boxColumns(report.runs.length)}` });
   report.runs.forEach((run, number) => {
     const state = run.state[column];
-    const told = state <= MISSED;
+    const known = state <= MISSED;
     const box = element("span", {
-      class: told ? (state === MISSED ? "box box-missed" : "box") : "box box-none",
-      text: told ? (100 * run.f1[column]).toFixed(run.f1[column] === 1 || run.f1[column] === 0 ? 0 : 1) : NOTHING,
-      title: `${run.name}: ${told ? `F1 ${asPercent(run.f1[column])}` : STATE_LABELS[state]}`,
+      class: known ? (state === MISSED ? "box box-missed" : "box") : "box box-none",
+      text: known ? (100 * run.f1[column]).toFixed(run.f1[column] === 1 || run.f1[column] === 0 ? 0 : 1) : NOTHING,
+      title: `${run.name}: ${known ? `F1 ${asPercent(run.f1[column])}` : STATE_LABELS[state]}`,
     });
     if (state === FOUND) {
       const look = fills[stepOf(run.f1[column])];

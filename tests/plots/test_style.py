@@ -1,15 +1,19 @@
-"""The colours of charts, for people with and without colour blindness, in light and in dark."""
+"""The palette, for people with and without colour blindness, in light and in dark; and the style as a context."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Mapping
 from itertools import combinations
 
+import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from rarenode.report.svg.node_boxes import STRONGEST, WEAKEST
-from rarenode.report.svg.stylesheet import CSS, DARK, DASHES, LIGHT
+from rarenode.errors import ArgumentError
+from rarenode.plots.node_scores import STRONGEST, WEAKEST
+from rarenode.plots.style import DARK, DASHES, LIGHT, MARKERS, SERIES, STYLE, chart_style, check_series, legend_height
 
 Colour = npt.NDArray[np.float64]
 SEEN = {
@@ -54,7 +58,7 @@ def contrast(one: Colour, other: Colour) -> float:
 
 @themes
 @pytest.mark.parametrize("eyes", SEEN)
-def test_series_can_be_told_apart_by_everyone(theme: dict[str, str], eyes: str) -> None:
+def test_everyone_can_distinguish_series(theme: Mapping[str, str], eyes: str) -> None:
     seen = {index: oklab(np.array(SEEN[eyes]) @ linear(rgb(theme[str(index)]))) for index in range(1, 9)}
     for (one, first), (other, second) in combinations(seen.items(), 2):
         distance = float(np.linalg.norm(first - second))
@@ -62,7 +66,7 @@ def test_series_can_be_told_apart_by_everyone(theme: dict[str, str], eyes: str) 
 
 
 @themes
-def test_colours_stand_out_from_the_paper(theme: dict[str, str]) -> None:
+def test_colours_stand_out_from_the_paper(theme: Mapping[str, str]) -> None:
     paper = rgb(theme["paper"])
     for name in ("ink", "muted"):
         assert contrast(rgb(theme[name]), paper) >= 4.5, name  # letters
@@ -71,22 +75,58 @@ def test_colours_stand_out_from_the_paper(theme: dict[str, str]) -> None:
 
 
 @themes
-def test_letters_in_tinted_boxes_stay_readable(theme: dict[str, str]) -> None:
+def test_letters_in_tinted_boxes_and_on_the_map_stay_readable(theme: Mapping[str, str]) -> None:
     paper, tint, ink = (rgb(theme[name]) for name in ("paper", "tint", "ink"))
     for opacity in np.linspace(WEAKEST, STRONGEST, 20):
         assert contrast(ink, opacity * tint + (1 - opacity) * paper) >= 4.5
+    for index in range(9):
+        assert contrast(rgb(theme[f"on-r{index}"]), rgb(theme[f"r{index}"])) >= 4.4, index
 
 
-def test_dashes_differ() -> None:
-    assert len(set(DASHES)) == 8
+def test_each_colour_has_one_role_and_each_role_two_colours() -> None:
+    """A page replaces a light colour by the property of its role."""
+    assert len(set(LIGHT.values())) == len(LIGHT)
+    assert list(LIGHT) == list(DARK)
+    assert {LIGHT[str(number)] for number in range(1, 9)} == set(SERIES)
 
 
-def test_a_page_can_set_every_property_and_the_theme() -> None:
-    assert CSS.count("{") == CSS.count("}")
-    for name in ("ink", "muted", "grid", "paper", *map(str, range(1, 9))):
-        assert f"--rn-{name}:{LIGHT[name]};" in CSS
-        assert f"--rn-{name}:{DARK[name]};" in CSS
-        assert f"var(--rn-{name})" in CSS
-    assert "@media (prefers-color-scheme:dark){:where(:root:not([data-theme=light])){" in CSS
-    assert "\n:where(:root[data-theme=dark]){" in CSS
-    assert "<" not in CSS  # it stands in a style element
+def test_markers_and_dashes_differ_too() -> None:
+    assert len(set(DASHES)) == len(set(MARKERS)) == len(SERIES) == 8
+
+
+def test_the_style_is_that_of_the_palette_and_ends_with_its_context() -> None:
+    before = dict(mpl.rcParams)
+    with mpl.rc_context({"lines.linewidth": 9.0, "figure.dpi": 33.0}):
+        with chart_style(**{"font.size": 5.0}):
+            assert mpl.rcParams["text.color"] == STYLE["text.color"]
+            assert mpl.rcParams["lines.linewidth"] == STYLE["lines.linewidth"]
+            assert mpl.rcParams["figure.dpi"] == mpl.rcParamsDefault["figure.dpi"]  # not the user's
+            assert mpl.rcParams["font.size"] == 5.0
+        assert mpl.rcParams["lines.linewidth"] == 9.0
+    assert dict(mpl.rcParams) == before
+
+
+def test_one_thread_at_a_time_has_the_style() -> None:
+    inside = threading.Event()
+
+    def enter() -> None:
+        with chart_style():
+            inside.set()
+
+    with chart_style():
+        thread = threading.Thread(target=enter)
+        thread.start()
+        assert not inside.wait(0.1)
+    thread.join(10)
+    assert inside.is_set()
+
+
+@pytest.mark.parametrize("count", [0, 9])
+def test_a_chart_has_one_to_eight_series(count: int) -> None:
+    with pytest.raises(ArgumentError, match=f"1 to 8 runs, got {count}"):
+        check_series([str(number) for number in range(count)], "runs")
+
+
+def test_longer_labels_need_more_lines_of_a_legend() -> None:
+    short, long = legend_height(["a", "b", "c"]), legend_height(["a" * 40, "b" * 40, "c" * 40])
+    assert long == 3 * short
