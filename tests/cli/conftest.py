@@ -1,31 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path, PurePosixPath
+from tests.commands import catalogued
 
-import pytest
-
-import rarenode.data.catalogue
-from rarenode.cli import predicting, reporting, run_folder, sources
-from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, Hyperparameters, SplitName
-from tests.cli.commands import write_arff
-
-
-@pytest.fixture
-def catalogued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CatalogueEntry:
-    """The catalogue has one dataset, named tiny, whose files are in tmp_path."""
-    rows: dict[SplitName, int] = {"train": 24, "valid": 12, "test": 16}
-    files = []
-    for seed, (split, count) in enumerate(rows.items()):
-        path = write_arff(tmp_path / f"tiny.{split}.arff", count, seed=seed)
-        files.append(CatalogueFile(split, PurePosixPath(path.name), count))
-    entry = CatalogueEntry(
-        name="tiny", title="", about="", kind="tree", source="https://example.org/", files=tuple(files), features=3,
-        nodes=6, edges=5, unscored=("root",), citations=(), licence="",
-        hyperparameters=Hyperparameters(
-            hidden=8, learning_rate=0.01, epochs=3, layers=2, dropout=0.1, batch_size=8, weight_decay=0.0
-        ),
-    )  # fmt: skip
-    for module in (rarenode.data.catalogue, sources, run_folder, predicting, reporting):
-        monkeypatch.setattr(module, "catalogue", lambda: {entry.name: entry})
-    monkeypatch.setenv("RARENODE_DATA", str(tmp_path))
-    return entry
+__all__ = ["catalogued"]

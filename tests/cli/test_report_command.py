@@ -20,7 +20,7 @@ from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFi
 from rarenode.paper.grid import Cell
 from rarenode.paper.record import DatasetNodes, PredictedNodes, record_path, write_record
 from rarenode.training import Settings, TrainedModel
-from tests.cli.commands import CLASSES, fail, run, succeed, write_arff
+from tests.commands import CLASSES, fail, run, succeed, write_arff
 from tests.paper.small_grid import made_up
 
 FIT = ("--engine", "torch", "--quiet", "--no-report", "--preset", "paper", "--epochs", "2")

@@ -106,16 +106,21 @@ class CatalogueEntry:
         return next((file for file in self.files if file.split == split), None)
 
 
-@cache
 def catalogue() -> Mapping[str, CatalogueEntry]:
     """Return all datasets by name.
 
     >>> catalogue()["cellcycle_FUN"].features
     77
     """
+    return MappingProxyType(entries())
+
+
+@cache
+def entries() -> dict[str, CatalogueEntry]:
+    """The catalogue as a dict, read once."""
     text = resources.files("rarenode.data").joinpath("catalogue.toml").read_text(encoding="utf-8")
     document = tomllib.loads(text)
-    return MappingProxyType({name: _entry(name, document) for name in document["datasets"]})
+    return {name: _entry(name, document) for name in document["datasets"]}
 
 
 def find_entry(name: str) -> CatalogueEntry:

@@ -1,14 +1,17 @@
-"""Commands as a shell gives them, and small files for them to work on."""
+"""Commands as in a shell, and small files and a small catalogue for them to work on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
+import pytest
 from typer.testing import CliRunner, Result
 
 from rarenode.cli import app
+from rarenode.data import catalogue as catalogue_module
+from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, SplitName
 from rarenode.errors import RarenodeError
 
 CLASSES = "1,1/1,1/2,2,2/1"
@@ -44,3 +47,20 @@ def fail(error: type[RarenodeError], *arguments: str | Path) -> str:
     result = run(*arguments)
     assert isinstance(result.exception, error), repr(result.exception)
     return str(result.exception)
+
+
+@pytest.fixture
+def catalogued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CatalogueEntry:
+    """The catalogue has a further dataset, named tiny, whose files are in tmp_path."""
+    rows: dict[SplitName, int] = {"train": 24, "valid": 12, "test": 16}
+    files = []
+    for seed, (split, count) in enumerate(rows.items()):
+        path = write_arff(tmp_path / f"tiny.{split}.arff", count, seed=seed)
+        files.append(CatalogueFile(split, PurePosixPath(path.name), count))
+    entry = CatalogueEntry(
+        name="tiny", title="", about="", kind="tree", source="https://example.org/", files=tuple(files), features=3,
+        nodes=6, edges=5, unscored=("root",), citations=(), licence="",
+    )  # fmt: skip
+    monkeypatch.setitem(catalogue_module.entries(), entry.name, entry)
+    monkeypatch.setenv("RARENODE_DATA", str(tmp_path))
+    return entry

@@ -1,0 +1,369 @@
+"""`Run`: the run folder from Python, and its equality with the command line."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars
+import pytest
+
+from rarenode import Dataset, Run, Settings, load_dataset, make_hierarchical, read_arff
+from rarenode._io.files import sole_use
+from rarenode.data.catalogue import CatalogueEntry
+from rarenode.errors import (
+    ArgumentError,
+    DataError,
+    FolderInUseError,
+    Interrupted,
+    MissingFileError,
+    ResumeError,
+    UnknownDatasetError,
+)
+from rarenode.metrics import summary
+from rarenode.training import Callback, Plan, TrainedModel, fit_model
+from tests.commands import succeed, write_arff
+
+SMALL: dict[str, Any] = {
+    "hidden_size": 8, "epochs": 2, "batch_size": 8, "dropout": 0.0, "learning_rate": 0.01, "n_trees": 3, "cv": 2,
+    "engine": "torch",
+}  # fmt: skip
+FILES = {"model.safetensors", "model.json", "README.md", "settings.toml"}
+
+
+def settings(**changes: Any) -> Settings:
+    return Settings(**SMALL).changed(**changes)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write_arff(tmp_path / "small.arff")
+
+
+@pytest.fixture
+def run(data: Path, tmp_path: Path) -> Run:
+    return Run.fit(data, tmp_path / "run", settings(), report=False)
+
+
+class StopAt(Callback):
+    """Ctrl-C at one batch of the training with one title."""
+
+    def __init__(self, title: str, epoch: int, batch: int) -> None:
+        self.at = title, epoch, batch
+
+    def on_start(self, plan: Plan) -> None:
+        self.title = plan.title
+
+    def on_batch(self, epoch: int, batch: int, loss: float) -> None:
+        if (self.title, epoch, batch) == self.at:
+            raise KeyboardInterrupt
+
+
+def assert_same(ours: TrainedModel, theirs: TrainedModel) -> None:
+    """The same model, bit for bit."""
+    assert ours.settings == theirs.settings
+    assert ours.thresholds == theirs.thresholds
+    assert [(r.epoch, r.loss) for r in ours.history] == [(r.epoch, r.loss) for r in theirs.history]
+    there = theirs.model.arrays()
+    assert all(np.array_equal(array, there[name]) for name, array in ours.model.arrays().items())
+
+
+class TestFit:
+    def test_the_folder(self, run: Run, data: Path) -> None:
+        assert {path.name for path in run.folder.iterdir()} == FILES
+        assert run.model.source == str(data)
+        assert run.model.feature_names == ("a", "b", "c")
+        unscored = [node for node, counts in zip(run.model.hierarchy.nodes, run.model.scored, strict=True) if not counts]
+        assert unscored == ["root"]
+        assert tomllib.loads((run.folder / "settings.toml").read_text())["hidden_size"] == 8
+        assert run.settings == run.stored_settings() == settings()
+        assert len(run.history) <= 2
+
+    def test_it_is_the_training_of_the_training_layer(self, run: Run, data: Path) -> None:
+        assert_same(run.model, fit_model(read_arff(data), settings()).model)
+
+    def test_rows_and_files_are_the_same(self, run: Run, data: Path, tmp_path: Path) -> None:
+        assert_same(Run.fit(read_arff(data), tmp_path / "rows", settings(), report=False).model, run.model)
+
+    @pytest.mark.parametrize("title", ["fold 1 of 2", "fold 2 of 2", "all rows"])
+    def test_a_stopped_run_resumes_to_the_same_result(self, run: Run, data: Path, tmp_path: Path, title: str) -> None:
+        out = tmp_path / "stopped"
+        with pytest.raises(Interrupted, match="--resume"):
+            Run.fit(data, out, settings(), callback=StopAt(title, 1, 2))
+        stored = (out / "settings.toml").read_text()
+        with pytest.raises(ResumeError, match="unfinished"):
+            Run.fit(data, out, settings())
+        for changes, problem in (
+            ({"seed": 1}, "seed was 0 and is now 1"),
+            ({"holdout": 0.3}, "cv was 2 and is now None"),
+        ):
+            with pytest.raises(ResumeError, match=problem):
+                Run.fit(data, out, settings(**changes), resume=True)
+        assert (out / "settings.toml").read_text() == stored
+        assert_same(Run.fit(data, out, resume=True, report=False).model, run.model)
+        assert {path.name for path in out.iterdir()} == FILES
+
+    def test_a_finished_run_is_kept(self, run: Run, data: Path) -> None:
+        before = (run.folder / "model.json").stat().st_mtime_ns
+        with pytest.raises(ResumeError, match="finished model; choose another folder"):
+            Run.fit(data, run.folder, settings())
+        Run.fit(data, run.folder, resume=True)
+        assert (run.folder / "model.json").stat().st_mtime_ns == before
+        with pytest.raises(ResumeError, match="epochs was 2 and is now 9"):
+            Run.fit(data, run.folder, settings(epochs=9), resume=True)
+        write_arff(data, seed=9)
+        with pytest.raises(ResumeError, match="rows are not the same"):
+            Run.fit(data, run.folder, resume=True)
+
+    def test_leftovers_of_a_kill_are_removed(self, run: Run, data: Path) -> None:
+        run.model.save(run.folder / ".fold-1")
+        Run.fit(data, run.folder, resume=True)
+        assert {path.name for path in run.folder.iterdir()} == FILES
+
+    def test_a_folder_in_use(self, data: Path, tmp_path: Path) -> None:
+        class Second(Callback):
+            def on_epoch(self, record: object) -> None:
+                # another thread, as another process would be
+                import threading
+
+                seen: list[BaseException] = []
+
+                def fit() -> None:
+                    try:
+                        Run.fit(data, tmp_path / "run", settings(seed=1))
+                    except BaseException as error:  # noqa: BLE001
+                        seen.append(error)
+
+                thread = threading.Thread(target=fit)
+                thread.start()
+                thread.join()
+                errors.extend(seen)
+
+        errors: list[BaseException] = []
+        Run.fit(data, tmp_path / "run", settings(), callback=Second(), report=False)
+        assert errors
+        assert all(isinstance(error, FolderInUseError) for error in errors)
+        assert Run(tmp_path / "run").stored_settings() == settings()
+        with sole_use(tmp_path / "run"):
+            assert Run(tmp_path / "run").model is not None  # reading needs no lock
+
+    def test_data_that_do_not_exist(self, tmp_path: Path) -> None:
+        with pytest.raises(MissingFileError, match=r"no\.arff"):
+            Run.fit(tmp_path / "no.arff", tmp_path / "run")
+        with pytest.raises(UnknownDatasetError, match="cellcycle_FUN"):
+            Run.fit("celcycle_FUN", tmp_path / "run")
+        assert not (tmp_path / "run").exists()
+
+    def test_rows_without_labels_are_left_out_with_a_warning(self, data: Path, tmp_path: Path) -> None:
+        lines = data.read_text().splitlines()
+        some = [line if place % 5 else ",".join([*line.split(",")[:-1], "?"]) for place, line in enumerate(lines[6:])]
+        (tmp_path / "some.arff").write_text("\n".join([*lines[:6], *some]))
+        rows = read_arff(tmp_path / "some.arff")
+        assert rows.labelled is not None
+        with pytest.warns(RuntimeWarning, match=r"5 of 24 rows have no labels and are not used for training"):
+            found = Run.fit(rows, tmp_path / "run", settings(), report=False)
+        assert_same(found.model, fit_model(rows.take(np.flatnonzero(rows.labelled)), settings()).model)
+
+
+class TestOneWay:
+    """The same row gets the same prediction by every route."""
+
+    def test_name_file_python_one_by_one(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:
+        run = Run.fit("tiny", tmp_path / "run", settings(), report=False)
+        test_file = tmp_path / "tiny.test.arff"
+        by_name = run.predict("tiny").probs
+        rows = read_arff(test_file)
+        assert np.isnan(rows.X).any()  # missing values, which test rows must not fill from themselves
+        scored = run.model.scored
+        assert np.array_equal(run.predict(test_file).probs, by_name)
+        assert np.array_equal(run.predict(rows).probs, by_name)
+        assert np.array_equal(run.model.predict_proba(rows.X)[:, scored], by_name)
+        assert np.array_equal(TrainedModel.load(run.folder).predict_proba(rows.X)[:, scored], by_name)
+        one_by_one = np.concatenate([run.model.predict_proba(row[None])[:, scored] for row in rows.X])
+        assert np.array_equal(one_by_one, by_name)
+
+    @pytest.mark.real_data
+    def test_on_real_data(self, tmp_path: Path) -> None:
+        import os
+
+        run = Run.fit("cellcycle_FUN", tmp_path / "run", settings(holdout=0.2, epochs=1), report=False)
+        path = Path(os.environ["RARENODE_DATA"]) / "HMC_data/datasets_FUN/cellcycle_FUN/cellcycle_FUN.test.arff"
+        matches = [path] if path.exists() else sorted(Path(os.environ["RARENODE_DATA"]).rglob("cellcycle_FUN.test.arff"))
+        by_name, by_file = run.predict("cellcycle_FUN"), run.predict(matches[0])
+        assert len(by_name) == 1281
+        assert np.array_equal(by_name.probs, by_file.probs)
+        assert np.array_equal(by_name.decided, by_file.decided)
+
+    def test_statistics_come_from_training_rows_alone(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:
+        run = Run.fit("tiny", tmp_path / "run", settings(), report=False)
+        X = load_dataset("tiny").train_and_valid.X
+        assert run.model.preparation is not None
+        np.testing.assert_allclose(run.model.preparation.fill, np.nanmean(X, axis=0))
+
+
+class TestBothWays:
+    """The command line and Python do the same."""
+
+    def test_fit_evaluate_predict_report(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:
+        toml = tmp_path / "small.toml"
+        toml.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in SMALL.items()))
+        succeed("fit", "tiny", "--out", tmp_path / "shell", "--settings", toml, "--seed", "3", "--quiet")
+        python = Run.fit("tiny", tmp_path / "python", settings(seed=3))
+        shell = Run(tmp_path / "shell")
+        assert_same(shell.model, python.model)
+        assert {p.name for p in shell.folder.iterdir()} == {p.name for p in python.folder.iterdir()}
+        nodes = [polars.read_csv(r.folder / "report_files" / "nodes.csv").drop("run") for r in (shell, python)]
+        assert nodes[0].equals(nodes[1])
+
+        printed = json.loads(succeed("evaluate", tmp_path / "shell", "--json"))
+        scores = python.evaluate().scores.all
+        assert (printed["f1"], printed["ap"], printed["nodes"]) == (scores.f1, scores.ap, scores.nodes)
+        printed = json.loads(succeed("evaluate", shell.folder, "--thresholds", "fixed:0.2", "--split", "valid", "--json"))
+        other = python.evaluate(split="valid", thresholds="fixed:0.2")
+        assert (printed["f1"], printed["trained_on"]) == (other.scores.all.f1, other.trained_on) and other.trained_on
+
+        for name in ("p.csv", "p.parquet"):
+            succeed("predict", shell.folder, "tiny", "--out", tmp_path / name, "--decided-only")
+            python.predict("tiny").write(tmp_path / f"python_{name}", decided_only=True)
+            assert (tmp_path / name).read_bytes() == (tmp_path / f"python_{name}").read_bytes()
+
+        succeed("report", shell.folder, "--out", tmp_path / "shell.html", "--name", "it", "--quiet")
+        python.report(tmp_path / "python.html", name="it")
+        pages = [(tmp_path / name).read_text(encoding="utf-8") for name in ("shell.html", "python.html")]
+        assert pages[0] == pages[1]
+
+
+class TestEvaluate:
+    @pytest.fixture
+    def unseen(self, tmp_path: Path) -> Path:
+        return write_arff(tmp_path / "unseen.arff", 40, seed=5)
+
+    def test_the_scores_are_those_of_the_decisions(self, run: Run, unseen: Path) -> None:
+        rows, model = read_arff(unseen), run.model
+        found = run.evaluate(unseen)
+        expected = summary(rows.Y, model.predict(rows.X), scored=model.scored)
+        assert (found.scores.all.f1, found.scores.all.nodes, found.rows) == (expected.f1, 5, 40)
+        assert found.scores.all.ap == summary(rows.Y, model.predict_proba(rows.X), scored=model.scored).ap
+        assert not found.trained_on
+
+    def test_the_report_has_the_same_numbers(self, run: Run, unseen: Path) -> None:
+        assert run.report_part(unseen).summary == run.evaluate(unseen).scores.all
+
+    def test_rows_that_were_trained_on_are_recognised(self, run: Run, data: Path, tmp_path: Path) -> None:
+        copy = tmp_path / "copy.arff"
+        copy.write_bytes(data.read_bytes())
+        assert run.evaluate(data).trained_on
+        assert run.evaluate(copy).trained_on
+        held = Run.fit(data, tmp_path / "held", settings(holdout=0.3), report=False)
+        assert held.evaluate(copy).trained_on
+
+    def test_rows_without_labels_cannot_be_evaluated(self, run: Run, data: Path) -> None:
+        rows = read_arff(data)
+        nothing = replace(rows, labelled=np.zeros(len(rows), dtype=np.bool_))
+        with pytest.raises(DataError, match="no row has labels"):
+            run.evaluate(nothing)
+        some = replace(rows, labelled=np.arange(len(rows)) % 2 == 0)
+        assert run.evaluate(some).rows == len(rows) / 2
+
+    def test_strategies_that_need_labels_are_refused(self, run: Run, unseen: Path) -> None:
+        with pytest.raises(ArgumentError, match="tuned needs the labels"):
+            run.evaluate(unseen, thresholds="tuned")
+
+    def test_data_that_do_not_fit(self, run: Run, tmp_path: Path) -> None:
+        other = write_arff(tmp_path / "other.arff", features=("a", "b", "x"))
+        with pytest.raises(DataError, match=r"other\.arff does not fit the model: .* 'x'; it lacks features .* 'c'"):
+            run.evaluate(other)
+        classes = write_arff(tmp_path / "classes.arff", classes="1,1/1,1/2,2,2/1,3")
+        with pytest.raises(DataError, match="nodes that the model does not have: '3'"):
+            run.evaluate(classes)
+
+    def test_a_run_that_is_not_there(self, tmp_path: Path) -> None:
+        with pytest.raises(MissingFileError, match="complete model"):
+            Run(tmp_path).evaluate("cellcycle_FUN")
+
+    def test_what_to_evaluate_must_be_known(self, run: Run, data: Path) -> None:
+        with pytest.raises(ArgumentError, match="not trained on a dataset of the catalogue"):
+            run.evaluate()
+        with pytest.raises(ArgumentError, match="not divided into parts"):
+            run.evaluate(data, split="test")
+
+
+class TestPredict:
+    def test_a_line_for_each_row_and_scored_node(self, run: Run, data: Path, tmp_path: Path) -> None:
+        found, model, X = run.predict(data), run.model, read_arff(data).X
+        assert found.nodes == tuple(node for node in model.hierarchy.nodes if node != "root")
+        assert np.array_equal(found.decided, model.predict(X)[:, model.scored])
+        assert np.array_equal(found.uncertainty, model.uncertainty(X)[:, model.scored])
+        for name in ("p.csv", "p.parquet"):
+            assert found.write(tmp_path / name) == 24 * 5
+        table = polars.read_parquet(tmp_path / "p.parquet")
+        assert table.columns == ["row", "node", "probability", "decided", "uncertainty"]
+        assert table["row"].to_list() == [row for row in range(24) for _ in range(5)]
+        assert table["node"].to_list() == list(found.nodes) * 24
+        assert np.array_equal(table["probability"].to_numpy(), found.probs.ravel())
+        assert "root" not in (tmp_path / "p.csv").read_text()
+
+    def test_decided_only(self, run: Run, data: Path) -> None:
+        found = run.predict(data)
+        table = found.to_frame(decided_only=True)
+        assert table["decided"].to_list() == [1] * int(found.decided.sum())
+        rows, columns = np.nonzero(found.decided)
+        assert table["row"].to_list() == rows.tolist()
+        assert table["node"].to_list() == [found.nodes[column] for column in columns]
+
+    def test_labels_are_ignored(self, run: Run, data: Path, tmp_path: Path) -> None:
+        without = tmp_path / "without.arff"
+        lines = data.read_text().splitlines()
+        without.write_text("\n".join([*lines[:6], *(",".join([*line.split(",")[:-1], "?"]) for line in lines[6:])]))
+        assert np.array_equal(run.predict(without).probs, run.predict(data).probs)
+
+    def test_files_that_cannot_be_written(self, run: Run, data: Path, tmp_path: Path) -> None:
+        with pytest.raises(ArgumentError, match=r"must end in \.parquet or \.csv"):
+            run.predict(data).write(tmp_path / "p.txt")
+        with pytest.raises(ArgumentError, match="cannot be written"):
+            run.predict(data).write(tmp_path / "no" / "p.csv")
+
+
+class TestReport:
+    def nodes(self, out: Path) -> dict[str, list[Any]]:
+        return polars.read_csv(out / "report_files" / "nodes.csv").to_dict(as_series=False)
+
+    @pytest.mark.parametrize("changes", [{}, {"holdout": 0.3}])
+    def test_a_file_is_reported_on_by_held_out_predictions(
+        self, data: Path, tmp_path: Path, changes: dict[str, Any]
+    ) -> None:
+        run = Run.fit(data, tmp_path / "run", settings(**changes))
+        again = fit_model(read_arff(data), settings(**changes))
+        assert again.held_out is not None
+        decided = again.model.decide(again.held_out.probs)
+        found = self.nodes(run.folder)
+        assert found["decided"] == decided.sum(axis=0).tolist()
+        page = (run.folder / "report.html").read_text(encoding="utf-8")
+        assert ("out-of-fold predictions" if not changes else "held-out rows") in page
+
+    def test_a_dataset_is_reported_on_by_its_test_rows(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:
+        run = Run.fit("tiny", tmp_path / "run", settings())
+        test = load_dataset("tiny").test
+        assert self.nodes(run.folder)["decided"] == run.model.predict(test.X).sum(axis=0).tolist()
+        (run.folder / "report.html").unlink()
+        Run.fit("tiny", run.folder, resume=True)
+        assert (run.folder / "report.html").exists()
+
+    def test_without_held_out_rows_there_is_none(self, data: Path, tmp_path: Path) -> None:
+        run = Run.fit(data, tmp_path / "run", settings(thresholds="fixed", patience=0))
+        assert not (run.folder / "report.html").exists()
+
+    def test_validation_rows_stop_early(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:
+        run = Run.fit("tiny", tmp_path / "run", settings(cv=0, thresholds="fixed", patience=1), report=False)
+        assert run.history[0].valid is not None
+
+    def test_synthetic_data_need_no_file(self, tmp_path: Path) -> None:
+        splits = make_hierarchical(rows=120, nodes=12, depth=3, features=4)
+        run = Run.fit(splits, tmp_path / "run", settings(holdout=0.3, model="forest"))
+        assert run.evaluate(splits).rows == 30
+        assert isinstance(splits.test, Dataset)
+        assert (run.folder / "report.html").exists()
