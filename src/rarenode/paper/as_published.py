@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,17 @@ HYPERPARAMETERS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     }
 )
 """The paper's hyperparameters of each dataset."""
+Family = Literal["FUN", "GO", "others"]
+
+
+def family_of(dataset: str) -> Family:
+    """FunCat, Gene Ontology, or neither.
+
+    >>> family_of("expr_FUN_rebuilt"), family_of("enron")
+    ('FUN', 'others')
+    """
+    original = dataset.removesuffix(REBUILT)
+    return "FUN" if original.endswith("_FUN") else "GO" if original.endswith("_GO") else "others"
 
 
 def settings_for(dataset: str, **changes: Any) -> Settings:

@@ -236,9 +236,9 @@ class Record(Training):
         """From the fields of a file, which are not nested."""
         if not isinstance(values, dict) or "format" not in values:
             return values
-        part, kind = FORMATS.get(values["format"], (None, _Part)) if isinstance(values["format"], str) else (None, _Part)
-        if part is None:
-            raise ValueError(f"its format should be one of {', '.join(FORMATS)}; got {values['format']!r}")
+        if values["format"] not in list(FORMATS):
+            raise ValueError(f"format: it should be one of {', '.join(FORMATS)}; got {values['format']!r}")
+        part, kind = FORMATS[values["format"]]
         inner = {name: value for name, value in values.items() if name in kind.model_fields}
         return {name: value for name, value in values.items() if name not in inner and name != "format"} | {part: inner}
 
@@ -252,12 +252,12 @@ class Record(Training):
 
     def to_file(self) -> dict[str, Any]:
         """The fields of its file, as JSON can hold them."""
-        values = self.model_dump(mode="json")
-        parts = {name: values.pop(name) for name, _ in FORMATS.values()}
+        values: dict[str, Any] = self.model_dump(mode="json")
+        parts: dict[str, Any] = {name: values.pop(name) for name, _ in FORMATS.values()}
         if self.protocol == "paper":
             del values["protocol"]  # as in the first records, which knew no other
         form, part = next((form, name) for form, (name, _) in FORMATS.items() if parts[name] is not None)
-        return {"format": form} | values | parts[part]
+        return {"format": form, **values, **parts[part]}
 
     @property
     def at_half(self) -> FixedScores:

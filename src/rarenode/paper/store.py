@@ -5,7 +5,7 @@
     FOLDER/DATASET/CELL.json                    a record of the paper's protocol
     FOLDER/DATASET/nodes.json                   names and counts of the nodes, which these records share
     FOLDER/DATASET/decisions/CELL.json          a record of a protocol that holds out rows
-    FOLDER/DATASET/scores/CELL.safetensors      its probabilities: large, can be computed again, not under version control
+    FOLDER/DATASET/scores/CELL.safetensors      its probabilities; large, and can be computed again
     FOLDER/.work/FINGERPRINT/                   checkpoints of a training under way, removed when it is done
 
 ``CELL`` is `Cell.name`. Training takes minutes or hours and deciding takes seconds, so the probabilities of held-out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from rarenode.paper.comparison import Estimate
+from rarenode.paper.comparison.scores import Estimate
 
 
 @dataclass(frozen=True)

@@ -25,13 +25,12 @@ from pathlib import Path
 from statistics import fmean
 
 from rarenode.errors import ArgumentError, FileFormatError
-from rarenode.paper.comparison import Estimate, Records, compare, estimate, gather
-from rarenode.paper.comparison import measures as measures_of
-from rarenode.paper.figures.chart import Chart, FigureData, Line
-from rarenode.paper.figures.decision_charts import decision_charts
-from rarenode.paper.grid import Cell
-from rarenode.paper.record import NODES, DatasetNodes, Record, read_nodes, record_path
+from rarenode.paper.comparison.scores import Estimate, compare, estimate
+from rarenode.paper.comparison.scores import measures as measures_of
+from rarenode.paper.figures.charts import Chart, FigureData, Line
+from rarenode.paper.record import DatasetNodes, Record
 from rarenode.paper.spec import Measure, Panel, Spec
+from rarenode.paper.store import NODES, Records, read_nodes, record_path
 
 MOST_CHARTS = 26
 """As many as there are letters to name them."""
@@ -61,23 +60,20 @@ QUANTITIES: Mapping[Measure, Quantity] = {
 }
 
 
-def figure_of(spec: Spec, folder: Path, datasets: Sequence[str] | None = None) -> FigureData:
-    """Find the numbers of a figure.
+def score_charts(spec: Spec, records: Records, folder: Path, datasets: Sequence[str] | None = None) -> FigureData:
+    """The numbers of a figure.
 
     Args:
         spec: the experiment.
-        folder: where its records are.
+        records: those that were found.
+        folder: of results.
         datasets: only these; None shows all of the spec's.
 
     Raises:
-        ArgumentError: the spec has no such dataset, there are no records, too few for any chart, or too much to draw.
-        FileFormatError: a record, or a dataset's ``nodes.json``, is not what it should be.
+        ArgumentError: there are too few records for any chart, or too much to draw.
+        FileFormatError: a record, or a dataset's ``nodes.json``, is damaged.
     """
-    if spec.decisions:
-        return decision_charts(spec, folder, datasets)
-    found = {place: records for place, records in gather(spec, folder, datasets).items() if records}
-    if not found:
-        raise ArgumentError(f"{folder} has no record of this spec yet; `rarenode reproduce` makes them")
+    found = {place: its for place, its in records.items() if its}
     shown = tuple(name for name in dict.fromkeys(spec.datasets) if name in (datasets or spec.datasets))
     charts = tuple(_charts(spec, found, shown, folder))
     if len(charts) > MOST_CHARTS:
@@ -148,7 +144,7 @@ def _sweep(
         kind="sweep",
         title=title,
         note=_note(common, datasets, [label for label in series if label not in drawn]),
-        axis=panel.setting or "",
+        axis=next(sweep.label or sweep.setting for sweep in spec.sweeps if sweep.setting == panel.setting),
         scale=_scale(measures),
         positions=tuple(sorted(numbers)) if len(numbers) == len(values) else tuple(map(float, range(len(values)))),
         names=None if len(numbers) == len(values) else tuple(map(str, values)),
@@ -228,8 +224,8 @@ def _node_values(
     record: Record, nodes: DatasetNodes, columns: Sequence[int], measure: Measure, folder: Path
 ) -> list[float]:
     """A score of nodes in one record, in percent; 0 where it is undefined, or the node is not predicted."""
-    listed = record.nodes
-    path = record_path(folder, Cell(record.dataset, record.settings))
+    listed = record.at_half.nodes
+    path = record_path(folder, record.cell)
     if max(listed.column, default=-1) >= len(nodes.names):
         raise FileFormatError(path, None, f"it has columns beyond the {len(nodes.names)} nodes of {NODES}")
     counts = dict(zip(listed.column, zip(listed.predicted, listed.true_positives, strict=True), strict=True))

@@ -1,0 +1,1 @@
+"""Comparisons as text: Markdown to read, JSON to compute with."""
