@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from rarenode.config import Settings
 from rarenode.data.catalogue import find_entry
-from rarenode.data.dataset import Dataset, DatasetSplits, load_dataset
+from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.preparation import as_float32, known_means, standardisation
+from rarenode.data.sources import load_dataset
 
 REBUILT = "_rebuilt"
 """The ending of a dataset's name whose training file is a reconstruction; published numbers are of the original."""
