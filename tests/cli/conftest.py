@@ -6,7 +6,7 @@ import pytest
 
 import rarenode.data.catalogue
 from rarenode.cli import predicting, reporting, run_folder, sources
-from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, Hyperparameters, SplitName
+from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, SplitName
 from tests.cli.commands import write_arff
 
 
@@ -21,9 +21,6 @@ def catalogued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CatalogueEntr
     entry = CatalogueEntry(
         name="tiny", title="", about="", kind="tree", source="https://example.org/", files=tuple(files), features=3,
         nodes=6, edges=5, unscored=("root",), citations=(), licence="",
-        hyperparameters=Hyperparameters(
-            hidden=8, learning_rate=0.01, epochs=3, layers=2, dropout=0.1, batch_size=8, weight_decay=0.0
-        ),
     )  # fmt: skip
     for module in (rarenode.data.catalogue, sources, run_folder, predicting, reporting):
         monkeypatch.setattr(module, "catalogue", lambda: {entry.name: entry})

@@ -9,12 +9,6 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-
-import rarenode.data.catalogue
-from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, Hyperparameters, find_entry
-from rarenode.metrics import Summary
-from rarenode.metrics.precision_recall import POINTS
-from rarenode.paper import measure as measuring
 from rarenode.paper.decided import (
     CalibrationName,
     CalibrationShown,
@@ -23,6 +17,12 @@ from rarenode.paper.decided import (
     NodesFound,
     RowsDecided,
 )
+
+import rarenode.data.catalogue
+from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, Hyperparameters, find_entry
+from rarenode.metrics import Summary
+from rarenode.metrics.precision_recall import POINTS
+from rarenode.paper import measure as measuring
 from rarenode.paper.grid import Cell, Task
 from rarenode.paper.record import DatasetNodes, PredictedNodes, Record
 from rarenode.paper.runner import AnyRecord

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rarenode.paper.decided import DecidedRecord, read_decided, write_decided
 
 from rarenode.errors import FileFormatError
-from rarenode.paper.decided import DecidedRecord, read_decided, write_decided
 from rarenode.paper.grid import Cell
 from rarenode.paper.record import record_path
 from tests.paper.small_grid import cell_of, decided, decided_record

@@ -8,14 +8,14 @@ from typing import get_args
 
 import numpy as np
 import pytest
-
-from rarenode.data.dataset import Dataset, Split
-from rarenode.errors import ArgumentError
-from rarenode.hierarchy import Hierarchy
 from rarenode.paper.decided import CalibrationName, DecidedRecord
 from rarenode.paper.deciding import decide, strategy_of
 from rarenode.paper.held_out import DividedRows, divide
 from rarenode.paper.scores import Scores
+
+from rarenode.data.dataset import Dataset, Split
+from rarenode.errors import ArgumentError
+from rarenode.hierarchy import Hierarchy
 from rarenode.thresholds import ExpectedF, Isotonic, PrecisionFloor, PriorMatched, Rule, Temperature, ece
 from rarenode.thresholds.calibration_error import BINS
 from tests.paper.test_scores import training

@@ -8,12 +8,8 @@ from typing import Any
 
 import pytest
 import typer
-from typer.testing import CliRunner
-
 from rarenode.cli.specs import specs as specs_command
 from rarenode.cli.table import table as table_command
-from rarenode.errors import ArgumentError
-from rarenode.paper.comparison import Estimate
 from rarenode.paper.decided import Decided, NodesFound, write_decided
 from rarenode.paper.decision_comparison import (
     Way,
@@ -25,6 +21,10 @@ from rarenode.paper.decision_comparison import (
 )
 from rarenode.paper.decision_page import decisions_page
 from rarenode.paper.decision_table import decisions_as_json, decisions_as_markdown
+from typer.testing import CliRunner
+
+from rarenode.errors import ArgumentError
+from rarenode.paper.comparison import Estimate
 from rarenode.paper.figures.charts import figure_of
 from rarenode.paper.figures.drawing import draw
 from rarenode.paper.grid import cell, tasks

@@ -15,13 +15,13 @@ import pytest
 import typer
 from hypothesis import given
 from hypothesis import strategies as st
+from rarenode.cli.figure import figure as figure_command
+from rarenode.paper.figures.chart import Chart, FigureData, Line
 from typer.testing import CliRunner
 
-from rarenode.cli.figure import figure as figure_command
 from rarenode.errors import ArgumentError, FileFormatError, MissingFileError, RarenodeError
 from rarenode.metrics import Summary
 from rarenode.paper.comparison import Estimate
-from rarenode.paper.figures.chart import Chart, FigureData, Line
 from rarenode.paper.figures.charts import MOST_CHARTS, MOST_MARKS, figure_of
 from rarenode.paper.figures.drawing import draw, plain
 from rarenode.paper.grid import cell

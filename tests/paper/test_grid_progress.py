@@ -4,11 +4,11 @@ import io
 from collections.abc import Callable
 
 import pytest
+from rarenode.paper.progress import PlainGrid, RichGrid, SilentGrid, choose_grid_watch
 from rich.console import Console
 
 from rarenode.errors import TrainingError
 from rarenode.paper import progress
-from rarenode.paper.progress import PlainGrid, RichGrid, SilentGrid, choose_grid_watch
 from rarenode.paper.runner import GridWatch
 from tests.paper.small_grid import decided, decided_record, held_out_task, made_up, task_of
 

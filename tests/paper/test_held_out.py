@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rarenode.paper.held_out import divide, divided_rows, score
 
 from rarenode.data.dataset import Dataset, load_dataset
 from rarenode.data.split import HierarchicalSplit
 from rarenode.errors import ArgumentError
 from rarenode.paper.grid import Cell
-from rarenode.paper.held_out import divide, divided_rows, score
 from rarenode.paper.spec import Protocol
 from rarenode.training import Settings, TrainingRows, train
 from tests.paper.small_grid import TINY, tiny_alone

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
+from rarenode.paper.published import best_published, published_none
 
 from rarenode.data.catalogue import catalogue
-from rarenode.paper.published import best_published, published_none
 from rarenode.paper.spec import load_spec, spec_names
 
 

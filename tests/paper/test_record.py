@@ -8,12 +8,12 @@ from threading import Barrier
 from typing import Any
 
 import pytest
+from rarenode.training.settings import Settings
 
 from rarenode.errors import FileFormatError
 from rarenode.metrics import Summary
 from rarenode.paper.grid import Cell
 from rarenode.paper.record import NODES, read_nodes, read_record, record_path, write_record
-from rarenode.training.settings import Settings
 from tests.paper.small_grid import cell_of, made_up
 
 CELL = cell_of(w0=0.5)

@@ -13,16 +13,16 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from rarenode.paper.decided import DecidedRecord, read_decided
+from rarenode.paper.held_out import DividedRows
+from rarenode.paper.scores import Scores, scores_path, write_scores
 
 from rarenode.data.catalogue import find_entry
 from rarenode.errors import FileFormatError, Interrupted, RarenodeError, TrainingError
 from rarenode.paper import runner
-from rarenode.paper.decided import DecidedRecord, read_decided
 from rarenode.paper.grid import Cell, Task, tasks
-from rarenode.paper.held_out import DividedRows
 from rarenode.paper.record import DatasetNodes, Record, read_nodes, read_record, record_path, write_record
 from rarenode.paper.runner import AnyRecord, reproduce
-from rarenode.paper.scores import Scores, scores_path, write_scores
 from tests.paper.small_grid import (
     ENDLESS,
     QUICK,

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rarenode.paper.scores import Scores, Training, read_scores, scores_path, write_scores
 from safetensors.numpy import save_file
 
 from rarenode.errors import FileFormatError
 from rarenode.paper.grid import Cell
-from rarenode.paper.scores import Scores, Training, read_scores, scores_path, write_scores
 from tests.paper.small_grid import cell_of
 
 CELL = cell_of(protocol="held_out")

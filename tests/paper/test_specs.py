@@ -6,13 +6,13 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
+from rarenode.training.presets import preset
+from rarenode.training.settings import Settings
 
 from rarenode.data.catalogue import find_entry
 from rarenode.errors import FileFormatError, MissingFileError
 from rarenode.paper.grid import cell, tasks
 from rarenode.paper.spec import Measure, Spec, load_spec, spec_names
-from rarenode.training.presets import preset
-from rarenode.training.settings import Settings
 
 SHIPPED = {
     *("imbalance_fun", "imbalance_go", "focal_fun", "focal_go", "focal_others", "lpros_weighting", "dropout_compute"),

@@ -10,17 +10,17 @@ import pytest
 import typer
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner, Result
-
 from rarenode.cli.specs import specs
 from rarenode.cli.table import table
+from rarenode.paper.table import as_json, as_markdown, escape
+from typer.testing import CliRunner, Result
+
 from rarenode.errors import ArgumentError, FileFormatError, MissingFileError
 from rarenode.metrics import Summary
 from rarenode.paper.comparison import Comparison, Difference, Estimate, Figure, Reduction, Row
 from rarenode.paper.grid import cell, tasks
 from rarenode.paper.record import record_path, write_record
 from rarenode.paper.spec import Measure, load_spec, spec_names
-from rarenode.paper.table import as_json, as_markdown, escape
 from tests.paper.small_grid import made_up
 
 MEASURES: tuple[Measure, ...] = get_args(Measure)
