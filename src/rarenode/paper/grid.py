@@ -15,7 +15,7 @@ from rarenode.errors import ArgumentError
 from rarenode.models import MlpEnsemble
 from rarenode.objective.weights import FORMS
 from rarenode.paper.as_published import settings_for
-from rarenode.paper.record_settings import decisive, differing
+from rarenode.paper.record_settings import decisive, default_of, differing
 from rarenode.paper.spec import Protocol, Spec
 
 FOLDS = 3
@@ -34,7 +34,7 @@ class Cell:
     def name(self) -> str:
         """The name of its record's file: readable differences from the paper's hyperparameters, and a fingerprint."""
         usual = decisive(settings_for(self.dataset)) | {"seed": None}
-        shown = {name: value for name, value in self.decisive.items() if value != usual.get(name)}
+        shown = {name: value for name, value in self.decisive.items() if value != usual.get(name, default_of(name))}
         if self.protocol != "paper":
             shown["protocol"] = self.protocol
         text = ",".join(f"{name}={value}" for name, value in sorted(shown.items()))

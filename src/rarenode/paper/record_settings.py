@@ -138,10 +138,12 @@ def decisive(settings: Settings) -> dict[str, Any]:
 
 def differing(settings: Settings) -> dict[str, Any]:
     """The decisive settings that differ from the defaults of records."""
-    return {name: value for name, value in decisive(settings).items() if value != _default(name)}
+    return {name: value for name, value in decisive(settings).items() if value != default_of(name)}
 
 
-def _default(name: str) -> Any:
+def default_of(name: str) -> Any:
+    """The default of a setting, by its name in records."""
+    """The default of a setting by its name in records."""
     return DEFAULTS[name] if name in DEFAULTS else Settings.model_fields[name].default
 
 
