@@ -22,6 +22,7 @@ from torch.nn import Dropout, Linear, ReLU, Sequential
 
 import rarenode
 from rarenode import Dataset, NodeWeights, Summary
+from rarenode.paper import load_as_published, settings_for
 
 THRESHOLDS = (0.5, 0.3, 0.2, 0.1, 0.05)
 
@@ -108,9 +109,9 @@ def main() -> None:
         data = rarenode.make_hierarchical()
         hidden, rate, epochs, batch_size = 300, 1e-3, 25, 32
     else:
-        data = rarenode.load_dataset(arguments.dataset)
-        paper = rarenode.catalogue()[arguments.dataset].hyperparameters
-        hidden, rate, epochs, batch_size = paper.hidden, paper.learning_rate, paper.epochs, paper.batch_size
+        data = load_as_published(arguments.dataset)
+        paper = settings_for(arguments.dataset)
+        hidden, rate, epochs, batch_size = paper.hidden_size, paper.learning_rate, paper.epochs, paper.batch_size
     weightings = {
         "none": None,
         "as_published": rarenode.node_weights(data.train.Y, data.hierarchy, form="as_published"),

@@ -6,16 +6,15 @@ from pathlib import Path
 
 from tools.write_results import find_stale, make_pages, write
 
-from rarenode.paper.decided import write_decided
 from rarenode.paper.grid import cell
-from rarenode.paper.record import record_path, write_record
 from rarenode.paper.spec import load_spec
+from rarenode.paper.store import record_path, write_record
 from tests.paper.small_grid import decided, decided_record, made_up
 
 
 def keep(folder: Path, method: str, seed: int = 0) -> Path:
     training = cell(load_spec("imbalance_fun"), "cellcycle_FUN", method, seed)
-    write_record(folder, training, *made_up(training))
+    write_record(folder, *made_up(training))
     return record_path(folder, training)
 
 
@@ -49,14 +48,14 @@ def test_rows_that_specs_share_are_counted_once(tmp_path: Path) -> None:
 def test_decisions_have_a_page_of_their_own(tmp_path: Path) -> None:
     records, pages = tmp_path / "results", tmp_path / "docs"
     training = cell(load_spec("decisions"), "cellcycle_FUN", "None", 0)
-    write_decided(records, training, decided_record(training))
+    write_record(records, decided_record(training))
     write(records, pages)
     assert {page.name for page in pages.iterdir()} == {"decisions.md", "decisions.svg", "decisions.png"}
     text = (pages / "decisions.md").read_text(encoding="utf-8")
     assert "| cellcycle_FUN | None | 1 | 2 → 2 of 4 | 25.00 → 50.00 |" in text
     assert "(decisions.svg)" in text
     assert find_stale(records, pages) == []
-    write_decided(records, training, decided_record(training, decided("fixed", 0.1), decided("expected_f1", 0.2)))
+    write_record(records, decided_record(training, decided("fixed", 0.1), decided("expected_f1", 0.2)))
     assert find_stale(records, pages) == ["decisions.md"]
 
 

@@ -9,15 +9,14 @@ import sys
 from pathlib import Path
 
 from rarenode.errors import ArgumentError
-from rarenode.paper.comparison import Comparison, Tally, compare, gather
-from rarenode.paper.decision_comparison import gather_decided
-from rarenode.paper.decision_page import decisions_page
-from rarenode.paper.figures.chart import FigureData
-from rarenode.paper.figures.charts import figure_of
+from rarenode.paper.comparison.scores import Comparison, Tally, compare
+from rarenode.paper.figures import FigureData, figure_of
 from rarenode.paper.figures.drawing import draw
 from rarenode.paper.grid import cell
 from rarenode.paper.spec import Spec, load_spec, spec_names
-from rarenode.paper.table import as_markdown
+from rarenode.paper.store import gather
+from rarenode.paper.tables.decisions import decisions_page
+from rarenode.paper.tables.scores import as_markdown
 
 PROJECT = Path(__file__).parent.parent
 RECORDS, PAGES = PROJECT / "results", PROJECT / "docs" / "results"
@@ -61,15 +60,14 @@ def make_pages(records: Path) -> dict[str, str]:
     comparisons, texts = {}, {}
     for name in spec_names():
         spec = load_spec(name)
+        found = gather(spec, records)
+        if not any(found.values()):
+            continue
         if spec.decisions:
-            decided = gather_decided(spec, records)
-            if any(decided.values()):
-                texts[f"{name}.md"] = _page(name, spec, decisions_page(spec, decided), records)
+            texts[f"{name}.md"] = _page(name, spec, decisions_page(spec, found), records)
         else:
-            found = gather(spec, records)
-            if any(found.values()):
-                comparisons[name] = spec, compare(spec, found)
-                texts[f"{name}.md"] = _page(name, spec, as_markdown(comparisons[name][1]), records)
+            comparisons[name] = spec, compare(spec, found)
+            texts[f"{name}.md"] = _page(name, spec, as_markdown(comparisons[name][1]), records)
     return texts | {"tally.md": _tally(comparisons)} if comparisons else texts
 
 
@@ -82,8 +80,8 @@ def _figure(spec: Spec, records: Path) -> FigureData | None:
 
 def _page(name: str, spec: Spec, text: str, records: Path) -> str:
     drawing = "" if _figure(spec, records) is None else f"\n![{spec.title}]({name}.svg)\n"
-    shown = f"`rarenode table {name}` and `rarenode figure {name}`"
-    commands = f"\nMeasured by `rarenode reproduce {name}`; shown by {shown}.\n"
+    shown = f"`rarenode paper table {name}` and `rarenode paper figure {name}`"
+    commands = f"\nMeasured by `rarenode paper run {name}`; shown by {shown}.\n"
     return HEAD + text.rstrip("\n") + "\n" + drawing + commands
 
 

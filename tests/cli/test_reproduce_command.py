@@ -1,4 +1,4 @@
-"""`rarenode reproduce` as a shell runs it, in a process of its own: its workers are real, and so are the signals."""
+"""`rarenode paper run` as a shell runs it, in a process of its own: its workers are real, and so are the signals."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class TestMistakes:
 def test_help_teaches_by_examples() -> None:
     result = CliRunner().invoke(app, ["reproduce", "--help"])
     assert "Examples:\n" in result.output
-    assert "  rarenode reproduce imbalance_fun" in result.output
+    assert "  rarenode paper run imbalance_fun" in result.output
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import PurePosixPath
 from threading import Event, Thread
 
-from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, Hyperparameters, SplitName
+from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, SplitName
 
 Answer = Callable[["Handler", bytes], None]
 
@@ -180,7 +180,6 @@ def small_entry(source: str, *files: CatalogueFile) -> CatalogueEntry:
         nodes=4,
         edges=3,
         unscored=("root",),
-        hyperparameters=Hyperparameters(8, 1e-3, 2, 3, 0.7, 4, 1e-5),
         citations=("A. Author. A paper.",),
         licence="None known.",
     )

@@ -66,14 +66,6 @@ class TestContent:
             rebuilt, original = find_entry(name), find_entry(name.removesuffix("_rebuilt"))
             assert rebuilt.files[1:] == original.files[1:]
             assert not rebuilt.files[0].published
-            assert rebuilt.hyperparameters == original.hyperparameters
-
-    def test_hyperparameters(self) -> None:
-        seq = find_entry("seq_GO").hyperparameters
-        assert (seq.hidden, seq.learning_rate, seq.epochs) == (9000, 1e-4, 45)
-        assert (seq.layers, seq.dropout, seq.batch_size, seq.weight_decay) == (3, 0.7, 4, 1e-5)
-        diatoms = find_entry("diatoms").hyperparameters
-        assert (diatoms.hidden, diatoms.learning_rate, diatoms.epochs) == (2000, 1e-5, 474)
 
     def test_files_that_share_a_path_are_the_same(self) -> None:
         known: dict[PurePosixPath, CatalogueFile] = {}

@@ -9,30 +9,34 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from pydantic import BaseModel
 
 import rarenode.data.catalogue
-from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, Hyperparameters, find_entry
+from rarenode.config import Settings
+from rarenode.data.catalogue import CatalogueEntry, CatalogueFile
 from rarenode.metrics import Summary
 from rarenode.metrics.average_precision import POINTS
 from rarenode.paper import measure as measuring
-from rarenode.paper.decided import (
+from rarenode.paper.as_published import settings_for
+from rarenode.paper.grid import Cell, Task
+from rarenode.paper.record import (
     CalibrationName,
     CalibrationShown,
+    DatasetNodes,
     Decided,
-    DecidedRecord,
+    DecisionScores,
+    FixedScores,
     NodesFound,
+    PredictedNodes,
+    Record,
     RowsDecided,
 )
-from rarenode.paper.grid import Cell, Task
-from rarenode.paper.record import DatasetNodes, PredictedNodes, Record
-from rarenode.paper.runner import AnyRecord
 from rarenode.paper.spec import Protocol, Spec
 from rarenode.thresholds.calibration_error import BINS
-from rarenode.training import Settings
 
 STANDING_FOR = "gasch2_FUN"
 """The dataset of the catalogue whose files `write_files` makes where worker processes must find them."""
-QUICK = {"hidden": 2, "layers": 1, "dropout": 0.0, "batch_size": 4000, "epochs": 1, "engine": "torch"}
+QUICK = {"hidden_size": 2, "n_layers": 1, "dropout": 0.0, "batch_size": 4000, "epochs": 1, "engine": "torch"}
 ENDLESS = {"epochs": 10**9}
 
 TINY = CatalogueEntry(
@@ -43,11 +47,12 @@ TINY = CatalogueEntry(
         CatalogueFile("test", PurePosixPath("tiny.test.arff"), 33),
     ),
     unscored=("root",), citations=(), licence="",
-    hyperparameters=Hyperparameters(
-        hidden=16, learning_rate=0.02, epochs=20, layers=2, dropout=0.1, batch_size=8, weight_decay=0.0
-    ),
 )  # fmt: skip
 """A dataset to be put into the catalogue of this process."""
+TINY_SETTINGS: dict[str, Any] = {
+    "hidden_size": 16, "learning_rate": 0.02, "epochs": 20, "n_layers": 2, "dropout": 0.1, "batch_size": 8,
+    "weight_decay": 0.0, "engine": "torch",
+}  # fmt: skip
 
 
 def write_files(root: Path, entry: CatalogueEntry) -> None:
@@ -84,7 +89,11 @@ def small_spec(*methods: dict[str, Any], datasets: Sequence[str] = (STANDING_FOR
 
 
 def cell_of(dataset: str = "cellcycle_FUN", protocol: Protocol = "paper", **changes: Any) -> Cell:
-    return Cell(dataset, Settings.from_paper(find_entry(dataset).hyperparameters, **changes), protocol)
+    return Cell(dataset, settings_for(dataset, **changes), protocol)
+
+
+def tiny_cell(protocol: Protocol = "paper", **changes: Any) -> Cell:
+    return Cell("tiny", Settings.preset("paper", **(TINY_SETTINGS | changes)), protocol)
 
 
 def held_out_task(*decisions: str, dataset: str = "cellcycle_FUN", **changes: Any) -> Task:
@@ -98,12 +107,6 @@ def task_of(method: str = "plain", dataset: str = "cellcycle_FUN", **changes: An
 def made_up(cell: Cell, **changes: Any) -> tuple[Record, DatasetNodes]:
     """What `measure` might have returned for the cell."""
     values: dict[str, Any] = {
-        "dataset": cell.dataset,
-        "settings": cell.settings,
-        "engine": "torch",
-        "versions": {"rarenode": "0.1.0"},
-        "machine": "one",
-        "threads": 1,
         "steps_per_epoch": 619,
         "summary": Summary(1 / 3, 0.25, 0.5, 0.1, 0.2, nodes=2, nodes_predicted=1, nodes_found=1),
         "seconds": 12.5,
@@ -120,7 +123,7 @@ def made_up(cell: Cell, **changes: Any) -> tuple[Record, DatasetNodes]:
         training_rows=(9, 4, 5),
         test_rows=(6, 4, 2),
     )
-    return Record(**(values | changes)), nodes
+    return _record(cell, FixedScores, "fixed", values | changes), nodes
 
 
 def decided(strategy: str = "fixed", f1: float = 0.25, **changes: Any) -> Decided:
@@ -142,7 +145,7 @@ def decided(strategy: str = "fixed", f1: float = 0.25, **changes: Any) -> Decide
     return Decided(**(values | changes))
 
 
-def decided_record(cell: Cell, *ways: Decided, **changes: Any) -> DecidedRecord:
+def decided_record(cell: Cell, *ways: Decided, **changes: Any) -> Record:
     """What `decide` might have returned for the cell."""
     bins = len(BINS) - 1
     shown = CalibrationShown(
@@ -153,13 +156,6 @@ def decided_record(cell: Cell, *ways: Decided, **changes: Any) -> DecidedRecord:
         ece_by_rarity={"0": None, "1-4": 0.01, "5-19": 0.03, "20-99": None, "100+": None},
     )
     values: dict[str, Any] = {
-        "dataset": cell.dataset,
-        "settings": cell.settings,
-        "protocol": cell.protocol,
-        "engine": "torch",
-        "versions": {"rarenode": "0.1.0"},
-        "machine": "one",
-        "threads": 1,
         "epochs": 7,
         "seconds": 12.5,
         "ap": 0.2,
@@ -168,34 +164,19 @@ def decided_record(cell: Cell, *ways: Decided, **changes: Any) -> DecidedRecord:
         "curves": {"0": None, "1-4": (0.5,) * POINTS, "5-19": (0.75,) * POINTS},
         "decided": ways or (decided(), decided("expected_f1", 0.5)),
     }
-    return DecidedRecord(**(values | changes))
+    return _record(cell, DecisionScores, "decisions", values | changes)
 
 
-class Listener:
-    """Keeps what a grid tells."""
-
-    def __init__(self) -> None:
-        self.done = -1
-        self.missing: list[Task] = []
-        self.events: list[tuple[str, Task]] = []
-        self.records: list[AnyRecord] = []
-        self.is_over = False
-
-    def started(self, missing: Sequence[Task], done: int) -> None:
-        self.missing, self.done = list(missing), done
-
-    def began(self, task: Task) -> None:
-        self.events.append(("began", task))
-
-    def finished(self, task: Task, record: AnyRecord) -> None:
-        self.events.append(("finished", task))
-        self.records.append(record)
-
-    def failed(self, task: Task, error: BaseException) -> None:
-        self.events.append(("failed", task))
-
-    def over(self) -> None:
-        self.is_over = True
-
-    def tasks(self, event: str) -> list[Task]:
-        return [task for name, task in self.events if name == event]
+def _record(cell: Cell, kind: type[BaseModel], part: str, values: dict[str, Any]) -> Record:
+    inner = {name: value for name, value in values.items() if name in kind.model_fields}
+    usual: dict[str, Any] = {
+        "dataset": cell.dataset,
+        "settings": cell.settings,
+        "protocol": cell.protocol,
+        "engine": "torch",
+        "versions": {"rarenode": "0.1.0"},
+        "machine": "one",
+        "threads": 1,
+    }
+    others = {name: value for name, value in values.items() if name not in inner}
+    return Record(**(usual | others), **{part: kind(**inner)})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rarenode.errors import ArgumentError, FileFormatError
 from rarenode.metrics import Summary
-from rarenode.paper.comparison import (
+from rarenode.paper.comparison.scores import (
     COSTS,
     SCORES,
     Comparison,
@@ -23,13 +23,13 @@ from rarenode.paper.comparison import (
     compare,
     difference,
     estimate,
-    gather,
     marks,
     measures,
 )
 from rarenode.paper.grid import cell
-from rarenode.paper.record import Record, record_path, write_record
+from rarenode.paper.record import Record
 from rarenode.paper.spec import Measure, Spec, load_spec
+from rarenode.paper.store import gather, record_path, write_record
 from tests.paper.small_grid import cell_of, made_up, small_spec
 
 A, B, C = {"name": "A"}, {"name": "B", "settings": {"w0": 0.5}}, {"name": "C", "settings": {"w0": 1.0}}
@@ -402,7 +402,7 @@ class TestReductions:
 class TestGather:
     def keep(self, folder: Path, spec: Spec, dataset: str, method: str, seed: int) -> None:
         task = cell(spec, dataset, method, seed)
-        write_record(folder, task, *made_up(task))
+        write_record(folder, *made_up(task))
 
     def test_the_records_of_every_row(self, tmp_path: Path) -> None:
         spec = spec_of(A, B, datasets=(CELLCYCLE, DERISI))

@@ -10,25 +10,24 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from rarenode.cli.specs import specs as specs_command
-from rarenode.cli.table import table as table_command
+from rarenode.cli.paper import list_specs as specs_command
+from rarenode.cli.paper import table as table_command
 from rarenode.errors import ArgumentError
-from rarenode.paper.comparison import Estimate
-from rarenode.paper.decided import Decided, NodesFound, write_decided
-from rarenode.paper.decision_comparison import (
+from rarenode.paper.comparison.decisions import (
     Way,
     average,
     compare_decisions,
     families,
-    gather_decided,
     row_of,
 )
-from rarenode.paper.decision_page import decisions_page
-from rarenode.paper.decision_table import decisions_as_json, decisions_as_markdown
-from rarenode.paper.figures.charts import figure_of
+from rarenode.paper.comparison.scores import Estimate
+from rarenode.paper.figures import figure_of
 from rarenode.paper.figures.drawing import draw
 from rarenode.paper.grid import cell, tasks
+from rarenode.paper.record import Decided, NodesFound
 from rarenode.paper.spec import Spec, load_spec
+from rarenode.paper.store import gather, write_record
+from rarenode.paper.tables.decisions import decisions_as_json, decisions_as_markdown, decisions_page
 from tests.paper.small_grid import cell_of, decided, decided_record, small_spec
 
 FUN, REBUILT, ENRON = "cellcycle_FUN", "expr_FUN_rebuilt", "enron"
@@ -51,7 +50,7 @@ def spec_of(**changes: Any) -> Spec:
 
 def keep(folder: Path, dataset: str, method: str, seed: int, *ways: Decided, **changes: Any) -> None:
     wanted = cell(spec_of(), dataset, method, seed)
-    write_decided(folder, wanted, decided_record(wanted, *ways, **changes))
+    write_record(folder, decided_record(wanted, *ways, **changes))
 
 
 def nodes(f1: float, found: int, count: int = 4) -> NodesFound:
@@ -69,7 +68,7 @@ def folder(tmp_path: Path) -> Path:
 
 class TestGathering:
     def test_what_is_there(self, folder: Path) -> None:
-        found = gather_decided(spec_of(), folder)
+        found = gather(spec_of(), folder)
         assert {row: len(records) for row, records in found.items()} == {
             (FUN, "plain"): 2,
             (FUN, HOSTILE): 0,
@@ -82,21 +81,21 @@ class TestGathering:
     def test_seeds_beyond_the_specs_up_to_a_gap(self, folder: Path) -> None:
         for seed in (2, 3, 5):
             keep(folder, FUN, "plain", seed)
-        assert [r.settings.seed for r in gather_decided(spec_of(), folder)[FUN, "plain"]] == [0, 1, 2, 3]
+        assert [r.settings.seed for r in gather(spec_of(), folder)[FUN, "plain"]] == [0, 1, 2, 3]
 
     def test_a_seed_that_is_missing_hides_no_other(self, folder: Path) -> None:
         keep(folder, REBUILT, HOSTILE, 1)
-        assert [r.settings.seed for r in gather_decided(spec_of(), folder)[REBUILT, HOSTILE]] == [1]
+        assert [r.settings.seed for r in gather(spec_of(), folder)[REBUILT, HOSTILE]] == [1]
 
     def test_a_file_is_no_folder(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         with pytest.raises(ArgumentError, match="is a file"):
-            gather_decided(spec_of(), tmp_path / "file")
+            gather(spec_of(), tmp_path / "file")
 
 
 class TestComparison:
     def test_rows_and_ratios(self, folder: Path) -> None:
-        compared = compare_decisions(spec_of(), gather_decided(spec_of(), folder))
+        compared = compare_decisions(spec_of(), gather(spec_of(), folder))
         first, second, *_ = compared.rows
         assert (first.dataset, first.method, first.way.strategy) == (FUN, "plain", "fixed")
         assert second.f1.mean == pytest.approx(22)
@@ -110,17 +109,17 @@ class TestComparison:
         assert enron.recall_ratio is None
 
     def test_what_is_missing(self, folder: Path) -> None:
-        compared = compare_decisions(spec_of(), gather_decided(spec_of(), folder))
+        compared = compare_decisions(spec_of(), gather(spec_of(), folder))
         assert (compared.trainings, compared.missing) == (2 * (2 + 2 + 1), 10 - 4)
 
     def test_a_record_that_lacks_a_decision_is_missing_and_shown_as_far_as_it_goes(self, folder: Path) -> None:
         keep(folder, FUN, "plain", 1, decided("fixed", 0.3))
-        compared = compare_decisions(spec_of(), gather_decided(spec_of(), folder))
+        compared = compare_decisions(spec_of(), gather(spec_of(), folder))
         assert compared.missing == 7
         assert [row.seeds for row in compared.rows[:2]] == [2, 1]
 
     def test_some_datasets_and_methods(self, folder: Path) -> None:
-        compared = compare_decisions(spec_of(), gather_decided(spec_of(), folder, [FUN]), [FUN], ["plain"])
+        compared = compare_decisions(spec_of(), gather(spec_of(), folder, [FUN]), [FUN], ["plain"])
         assert {(row.dataset, row.method) for row in compared.rows} == {(FUN, "plain")}
         assert (compared.trainings, compared.missing) == (2, 0)
 
@@ -146,7 +145,7 @@ class TestAverages:
         assert (told.f1, told.datasets) == (50, 1)
 
     def test_families(self, folder: Path) -> None:
-        found = [(family, method, len(its)) for family, method, its in families(gather_decided(spec_of(), folder))]
+        found = [(family, method, len(its)) for family, method, its in families(gather(spec_of(), folder))]
         assert found == [("FUN", "plain", 2), ("others", HOSTILE, 1)]
 
 
@@ -157,7 +156,7 @@ def cells(text: str, beginning: str) -> list[list[str]]:
 
 class TestText:
     def test_a_table_for_each_dataset(self, folder: Path) -> None:
-        text = decisions_as_markdown(compare_decisions(spec_of(), gather_decided(spec_of(), folder)))
+        text = decisions_as_markdown(compare_decisions(spec_of(), gather(spec_of(), folder)))
         assert text.index("### cellcycle_FUN") < text.index("### expr_FUN_rebuilt †") < text.index("### enron")
         assert "6 of 10 trainings have no record of all decisions yet." in text
         assert "4 nodes. Published: best F1 7.46, recall of None 1.74." in text
@@ -166,7 +165,7 @@ class TestText:
         ]  # fmt: skip
 
     def test_names_stay_in_their_cells(self, folder: Path) -> None:
-        records = gather_decided(spec_of(), folder)
+        records = gather(spec_of(), folder)
         for text in (
             decisions_as_markdown(compare_decisions(spec_of(), records)),
             decisions_page(spec_of(), records),
@@ -175,12 +174,12 @@ class TestText:
             assert r"a\|b &lt;script>" in text
 
     def test_without_records(self, tmp_path: Path) -> None:
-        text = decisions_as_markdown(compare_decisions(spec_of(), gather_decided(spec_of(), tmp_path)))
+        text = decisions_as_markdown(compare_decisions(spec_of(), gather(spec_of(), tmp_path)))
         assert "10 of 10 trainings" in text
         assert "|" not in text
 
     def test_json_has_everything_unrounded(self, folder: Path) -> None:
-        compared = compare_decisions(spec_of(), gather_decided(spec_of(), folder))
+        compared = compare_decisions(spec_of(), gather(spec_of(), folder))
         content = json.loads(decisions_as_json(compared))
         assert (content["trainings"], content["missing"]) == (10, 6)
         assert content["rows"][1]["f1"]["mean"] == compared.rows[1].f1.mean
@@ -190,7 +189,7 @@ class TestText:
 
 class TestPage:
     def test_headline(self, folder: Path) -> None:
-        text = decisions_page(spec_of(), gather_decided(spec_of(), folder))
+        text = decisions_page(spec_of(), gather(spec_of(), folder))
         assert (
             "- plain: F1 at least 1.3 times the best published on 2 of 2 datasets; recall at least 4 times that of "
             "None on 1 of 2 FunCat datasets."
@@ -205,19 +204,19 @@ class TestPage:
         together = decided("expected_f1", 0.30, fitted_on="test_without_labels")
         keep(folder, FUN, "plain", 0, decided("fixed", 0.10), decided("expected_f1", 0.05), together)
         keep(folder, FUN, "plain", 1, decided("fixed", 0.10), decided("expected_f1", 0.05), together)
-        text = decisions_page(spec_of(), gather_decided(spec_of(), folder))
+        text = decisions_page(spec_of(), gather(spec_of(), folder))
         assert "- plain: F1 at least 1.3 times the best published on 1 of 2" in text
         assert "  - Decided together: F1 at least 1.3 times the best published on 1 of 1" in text
         assert cells(text, "cellcycle_FUN")[0][-2:] == ["30.00", "4.02"]
 
     def test_nodes_found_are_held_against_none_at_one_half(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("rarenode.paper.decision_page.PLAIN", "plain")
-        text = decisions_page(spec_of(), gather_decided(spec_of(), folder))
+        monkeypatch.setattr("rarenode.paper.tables.decisions.PLAIN", "plain")
+        text = decisions_page(spec_of(), gather(spec_of(), folder))
         assert "FunCat datasets; at least 2 times the nodes that None finds here at 0.5 on 0 of 2.\n" in text
 
     def test_bands_and_depths_are_averaged_over_the_family(self, folder: Path) -> None:
         """11 and 25 at 0.5, 22 and 50 by expected F1; half of that in the rare band."""
-        text = decisions_page(spec_of(), gather_decided(spec_of(), folder))
+        text = decisions_page(spec_of(), gather(spec_of(), folder))
         rarity, depth = text.split("### By rarity")[1].split("### By depth")
         rare, common = cells(rarity, "FUN")
         assert rare[2:6] == ["2", "1-4", "4", "25.0 % → 25.0 %"]
@@ -229,7 +228,7 @@ class TestPage:
         ways = [decided(name, 0.3) for name in ("fixed", "expected_f1")]
         ways += [decided("fixed", 0.3, rule="drop_orphans"), decided("expected_f1", 0.2, rule="drop_orphans")]
         keep(folder, ENRON, HOSTILE, 0, *ways)
-        text = decisions_page(spec_of(), gather_decided(spec_of(), folder))
+        text = decisions_page(spec_of(), gather(spec_of(), folder))
         rules = cells(text.split("### Rules")[1].split("###")[0], "others")
         assert [(row[3], row[5], row[8]) for row in rules] == [
             ("fixed", "30.00 → 30.00", "0 of 1"),
@@ -239,28 +238,28 @@ class TestPage:
     def test_where_thresholds_are_fitted(self, folder: Path) -> None:
         other = decided("expected_f1", 0.4, fitted_on="test_without_labels")
         keep(folder, ENRON, HOSTILE, 0, decided(), decided("expected_f1", 0.3), other)
-        text = decisions_page(spec_of(), gather_decided(spec_of(), folder))
+        text = decisions_page(spec_of(), gather(spec_of(), folder))
         rows = cells(text.split("### Thresholds from")[1].split("###")[0], "others")
         assert [(row[3], row[5]) for row in rows] == [("expected_f1", "30.00 → 40.00")]
 
     def test_calibrations(self, folder: Path) -> None:
         other = decided("expected_f1", 0.4, calibration="isotonic")
         keep(folder, ENRON, HOSTILE, 0, decided(), decided("expected_f1", 0.3), other)
-        text = decisions_page(spec_of(), gather_decided(spec_of(), folder))
+        text = decisions_page(spec_of(), gather(spec_of(), folder))
         rows = cells(text.split("### Calibration")[1].split("###")[0], "others")
         assert [(row[3], row[5]) for row in rows] == [("none", "30.00"), ("isotonic", "40.00")]
         assert rows[0][8:] == ["2.00", "-", "1.00", "3.00", "-", "-"]
 
     def test_the_precision_of_the_paper(self, folder: Path) -> None:
         keep(folder, ENRON, HOSTILE, 0, decided(), decided("precision_floor:paper", 0.3))
-        text = decisions_page(spec_of(), gather_decided(spec_of(), folder))
+        text = decisions_page(spec_of(), gather(spec_of(), folder))
         (row,) = cells(text.split("### Recall at")[1], "enron")
         assert row[3:5] == ["GMU (focal_others)", "2 of 4"]
         assert row[5].startswith("50.00 / ")
         assert row[7] == "30.00 / 15.40"
 
     def test_the_same_records_give_the_same_page(self, folder: Path) -> None:
-        one, other = (decisions_page(spec_of(), gather_decided(spec_of(), folder)) for _ in range(2))
+        one, other = (decisions_page(spec_of(), gather(spec_of(), folder)) for _ in range(2))
         assert one == other
 
 
@@ -339,5 +338,5 @@ class TestCommands:
         needed = str(len(tasks(load_spec("decisions"))))
         assert done() == [needed, "0"]
         wanted = cell(load_spec("decisions"), FUN, "None", 0)
-        write_decided(tmp_path, wanted, decided_record(wanted))
+        write_record(tmp_path, decided_record(wanted))
         assert done() == [needed, "1"]

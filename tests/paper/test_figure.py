@@ -17,16 +17,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from rarenode.cli.figure import figure as figure_command
+from rarenode.cli.paper import figure as figure_command
 from rarenode.errors import ArgumentError, FileFormatError, MissingFileError, RarenodeError
 from rarenode.metrics import Summary
-from rarenode.paper.comparison import Estimate
-from rarenode.paper.figures.chart import Chart, FigureData, Line
-from rarenode.paper.figures.charts import MOST_CHARTS, MOST_MARKS, figure_of
+from rarenode.paper.comparison.scores import Estimate
+from rarenode.paper.figures import figure_of
+from rarenode.paper.figures.charts import Chart, FigureData, Line
 from rarenode.paper.figures.drawing import draw, plain
+from rarenode.paper.figures.scores import MOST_CHARTS, MOST_MARKS
 from rarenode.paper.grid import cell
-from rarenode.paper.record import DatasetNodes, PredictedNodes, record_path, write_record
+from rarenode.paper.record import DatasetNodes, PredictedNodes
 from rarenode.paper.spec import Spec
+from rarenode.paper.store import record_path, write_record
 from tests.paper.small_grid import made_up, small_spec
 
 CELLCYCLE, SPO, SEQ = "cellcycle_FUN", "spo_FUN", "seq_FUN"
@@ -39,7 +41,7 @@ NODES = DatasetNodes(
 )
 NOTHING = PredictedNodes(column=(), predicted=(), true_positives=())
 PANEL: dict[str, Any] = {"title": "A panel", "measures": ["f1"]}
-SWEEP: dict[str, Any] = {"kind": "sweep", "setting": "members"} | PANEL
+SWEEP: dict[str, Any] = {"kind": "sweep", "setting": "n_members"} | PANEL
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -56,11 +58,11 @@ def keep(folder: Path, spec: Spec, dataset: str, method: str, f1: Sequence[float
         if value is not None:
             wanted = cell(spec, dataset, method, seed)
             record, _ = made_up(wanted, **({"summary": scores(f1=value), "nodes": NOTHING} | changes))
-            write_record(folder, wanted, record, NODES)
+            write_record(folder, record, NODES)
 
 
 def members(*values: int, series: str = "GMU", **changes: Any) -> dict[str, Any]:
-    return {"series": series, "setting": "members", "values": list(values)} | changes
+    return {"series": series, "setting": "n_members", "label": "members", "values": list(values)} | changes
 
 
 def means(points: Sequence[Estimate | None]) -> list[Any]:
@@ -383,7 +385,7 @@ class TestRefusals:
             test_rows=(1,) * count,
         )
         wanted = cell(spec, CELLCYCLE, "A", 0)
-        write_record(tmp_path, wanted, made_up(wanted, nodes=NOTHING)[0], many)
+        write_record(tmp_path, made_up(wanted, nodes=NOTHING)[0], many)
         with pytest.raises(ArgumentError, match=f"would show {count} lines or names; at most {MOST_MARKS}"):
             figure_of(spec, tmp_path)
 
@@ -590,7 +592,7 @@ class TestCommand:
         keep(results, spec, SPO, "A", [1.0])
         printed = self.run(path, "--results", results, "--out", out).splitlines()
         assert printed[:2] == [str(out / "mine.svg"), str(out / "mine.png")]
-        assert printed[2:] == ["1 of 4 trainings are missing; `rarenode reproduce` makes them"]
+        assert printed[2:] == ["1 of 4 trainings are missing; `rarenode paper run` makes them"]
         assert "a) cellcycle_FUN" in texts(out / "mine.svg")
         printed = self.run(path, "--results", results, "--out", out, "--datasets", CELLCYCLE).splitlines()
         assert printed == [str(out / "mine.svg"), str(out / "mine.png")]

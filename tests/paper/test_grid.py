@@ -5,23 +5,27 @@ from typing import Any
 
 import pytest
 
+from rarenode.config import Settings
 from rarenode.errors import ArgumentError
-from rarenode.paper import grid
-from rarenode.paper.grid import BESIDE_THE_RESULT, cell, simplest, tasks
-from rarenode.paper.spec import Spec
-from rarenode.training import Settings
+from rarenode.paper import record_settings
+from rarenode.paper.grid import Cell, cell, simplest, tasks
+from rarenode.paper.spec import BY_PROTOCOL, Spec
 from tests.paper.small_grid import cell_of, small_spec
 
 A, B = "cellcycle_FUN", "spo_FUN"
 
 ANOTHER: dict[str, Any] = {
-    "hidden": 7, "layers": 2, "dropout": 0.5, "activation": "tanh", "resample": "lpros", "members": 2,
+    "hidden_size": 7, "n_layers": 2, "dropout": 0.5, "activation": "tanh", "resampling": "lpros", "n_members": 2,
     "ensemble": "dropout", "weighting": "none", "w0": 0.5, "side": "both", "classes": "binary", "focus": "gmu",
     "u0": 0.5, "k": 2.0, "schedule": "linear", "schedule_by": "epoch", "schedule_towards": "w0", "mix": 0.5,
     "reduction": "sum", "learning_rate": 0.5, "weight_decay": 0.5, "batch_size": 5, "epochs": 7, "seed": 1,
-    "early_stopping": 3, "trees": 5,
+    "patience": 3, "model": "mlp+forest", "n_trees": 5,
 }  # fmt: skip
 """A value that is neither the default nor the paper's, for each setting that makes another training."""
+COMPUTATION: list[dict[str, Any]] = [
+    {"engine": "torch"}, {"checkpoint_epochs": 3}, {"checkpoint_minutes": None}, {"device": "cuda"}, {"n_jobs": 3},
+]  # fmt: skip
+"""Settings that do not influence the result."""
 
 
 def both() -> Spec:
@@ -63,10 +67,10 @@ class TestOrder:
         ]
 
     def test_sweeps_are_methods(self) -> None:
-        spec = small_spec(sweeps=[{"series": "GMU", "setting": "members", "values": [1, 2]}], datasets=(A,))
+        spec = small_spec(sweeps=[{"series": "GMU", "setting": "n_members", "values": [1, 2]}], datasets=(A,))
         found = tasks(spec)
-        assert [task.method for task in found] == ["GMU, members=1", "GMU, members=2"]
-        assert [task.cell.settings.members for task in found] == [1, 2]
+        assert [task.method for task in found] == ["GMU, n_members=1", "GMU, n_members=2"]
+        assert [task.cell.settings.n_members for task in found] == [1, 2]
 
 
     def test_some_datasets_have_one_seed(self) -> None:
@@ -113,10 +117,10 @@ class TestRestriction:
 class TestCell:
     def test_settings_are_the_papers_then_the_specs_then_the_methods(self) -> None:
         spec = small_spec(
-            {"name": "own", "settings": {"members": 3}}, datasets=(B,), settings={"members": 2, "epochs": 9}
+            {"name": "own", "settings": {"n_members": 3}}, datasets=(B,), settings={"n_members": 2, "epochs": 9}
         )
         settings = cell(spec, B, "own", 4).settings
-        assert (settings.hidden, settings.epochs, settings.members, settings.seed) == (250, 9, 3, 4)
+        assert (settings.hidden_size, settings.epochs, settings.n_members, settings.seed) == (250, 9, 3, 4)
 
     def test_methods_of_two_specs_share_one(self) -> None:
         ours = small_spec({"name": "mine", "settings": {"w0": 0.5, "focus": "none"}}, datasets=(A,))
@@ -140,14 +144,14 @@ class TestCell:
     def test_it_costs_more_with_more_to_do(self) -> None:
         usual = cell_of().cost
         assert cell_of(epochs=212).cost == pytest.approx(2 * usual)
-        for more in ({"members": 2}, {"hidden": 600}, {"resample": "lpros"}, {"batch_size": 2}):
+        for more in ({"n_members": 2}, {"hidden_size": 600}, {"resampling": "lpros"}, {"batch_size": 2}):
             assert cell_of(**more).cost > usual
 
 
 class TestFingerprint:
     def test_records_that_are_kept_stay_valid(self) -> None:
         """Literal: whatever changes them orphans every record that anyone has."""
-        weighted, cloned = cell_of(), cell_of(weighting="none", resample="lpros")
+        weighted, cloned = cell_of(), cell_of(weighting="none", resampling="lpros")
         assert weighted.name == "seed=0-d6fe64a84a7f"
         assert weighted.fingerprint == "d6fe64a84a7f7103f09ef8c99b680f02b7a66e8ab3858fd00b9f0d4a9a76d116"
         assert cloned.name == "resample=lpros,seed=0,weighting=none-386b360799ad"
@@ -157,11 +161,10 @@ class TestFingerprint:
         content = b'["cellcycle_FUN", {"epochs": 106, "focus": "gmu"}]'
         assert cell_of(focus="gmu").fingerprint == hashlib.sha256(content).hexdigest()
 
-    def test_a_default_that_is_spelt_out_changes_nothing(self) -> None:
-        for name, value in Settings().to_dict().items():
-            if value == cell_of().settings.to_dict()[name]:
-                spelt_out = cell_of(**{name: value})
-                assert (spelt_out.name, spelt_out.fingerprint) == (cell_of().name, cell_of().fingerprint)
+    def test_a_value_of_the_paper_that_is_spelt_out_changes_nothing(self) -> None:
+        for name, value in cell_of().settings.to_dict().items():
+            spelt_out = cell_of(**{name: value})
+            assert (spelt_out.name, spelt_out.fingerprint) == (cell_of().name, cell_of().fingerprint)
 
     def test_a_setting_that_rarenode_gets_later_changes_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         before = cell_of(w0=0.5)
@@ -169,21 +172,23 @@ class TestFingerprint:
         class Later(Settings):
             momentum: float = 0.0
 
-        monkeypatch.setattr(grid, "Settings", Later)
-        after = grid.Cell(A, Later(**before.settings.to_dict()))
+        monkeypatch.setattr(record_settings, "Settings", Later)
+        after = Cell(A, Later(**before.settings.to_dict()))
         assert (after.name, after.fingerprint) == (before.name, before.fingerprint)
-        other = grid.Cell(A, Later(**(before.settings.to_dict() | {"momentum": 0.5})))
+        other = Cell(A, Later(**(before.settings.to_dict() | {"momentum": 0.5})))
         assert other.fingerprint != before.fingerprint
         assert other.name.startswith("momentum=0.5,seed=0,w0=0.5-")
 
-    @pytest.mark.parametrize("changes", [{"engine": "torch"}, {"checkpoint_epochs": 3}, {"checkpoint_minutes": None}])
+    @pytest.mark.parametrize("changes", COMPUTATION)
     def test_how_it_is_computed_does_not_matter(self, changes: dict[str, Any]) -> None:
-        assert set(changes) <= BESIDE_THE_RESULT
         assert (cell_of(**changes).name, cell_of(**changes).fingerprint) == (cell_of().name, cell_of().fingerprint)
 
     def test_every_other_setting_matters(self) -> None:
-        assert set(ANOTHER) == set(Settings.model_fields) - BESIDE_THE_RESULT
-        cells = [cell_of(), *(cell_of(**{name: value}) for name, value in ANOTHER.items())]
+        computation = {name for changes in COMPUTATION for name in changes}
+        assert set(ANOTHER) == set(Settings.model_fields) - computation - set(BY_PROTOCOL)
+        cells = [cell_of(), *(cell_of(**{name: value}) for name, value in ANOTHER.items() if name != "n_trees")]
+        cells.append(cell_of(model="mlp+forest", n_trees=5))
+        cells.append(cell_of(model="forest"))
         assert len({cell.fingerprint for cell in cells}) == len(cells)
         assert len({cell.name for cell in cells}) == len(cells)
 
@@ -196,12 +201,12 @@ class TestFingerprint:
 
     def test_the_dataset_matters(self) -> None:
         settings = cell_of().settings
-        assert grid.Cell(A, settings).fingerprint != grid.Cell(B, settings).fingerprint
+        assert Cell(A, settings).fingerprint != Cell(B, settings).fingerprint
 
 
 class TestName:
     def test_it_tells_what_differs_from_the_paper(self) -> None:
-        assert cell_of(members=10, focus="gmu", seed=2).name.startswith("focus=gmu,members=10,seed=2-")
+        assert cell_of(n_members=10, focus="gmu", seed=2).name.startswith("focus=gmu,members=10,seed=2-")
 
     def test_it_fits_into_a_file_system(self) -> None:
         longest = cell_of(**ANOTHER).name
@@ -224,30 +229,31 @@ class TestSimplest:
     @pytest.mark.parametrize(
         ("one", "other"),
         [
-            ({"reduction": "sum", "members": 3}, {"members": 3}),
+            ({"reduction": "sum", "n_members": 3}, {"n_members": 3}),
             ({"reduction": "mean"}, {}),
             ({"u0": 0.5, "k": 2.0}, {}),
             ({"weighting": "none", "w0": 1.0, "side": "both", "classes": "binary"}, {"weighting": "none"}),
             ({"weighting": "none", "schedule": "linear", "schedule_by": "epoch"}, {"weighting": "none"}),
             ({"mix": 0.0}, {"weighting": "none"}),
             ({"schedule_by": "epoch", "schedule_towards": "w0"}, {}),
+            ({"n_trees": 7}, {}),
         ],
     )
     def test_equal_trainings_are_one(self, one: dict[str, Any], other: dict[str, Any]) -> None:
-        assert simplest(Settings(**one)) == simplest(Settings(**other))
+        assert simplest(Settings.preset("paper", **one)) == simplest(Settings.preset("paper", **other))
 
     @pytest.mark.parametrize(
         "changes",
         [
             {"reduction": "sum"},
-            {"reduction": "mean", "members": 3},
+            {"reduction": "mean", "n_members": 3},
             {"focus": "gmu", "u0": 0.5},
             {"w0": 0.5, "side": "both", "classes": "binary", "mix": 0.5},
             {"schedule": "linear", "schedule_by": "epoch", "schedule_towards": "w0"},
         ],
     )
     def test_what_has_a_say_stays(self, changes: dict[str, Any]) -> None:
-        assert simplest(Settings(**changes)) == Settings(**changes)
+        assert simplest(Settings.preset("paper", **changes)) == Settings.preset("paper", **changes)
 
     def test_every_cell_is_the_simplest(self) -> None:
         spec = small_spec({"name": "a", "settings": {"k": 3}}, {"name": "b"}, datasets=(A,))

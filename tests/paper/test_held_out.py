@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rarenode.data.dataset import Dataset, load_dataset
+from rarenode.data.dataset import DatasetSplits
 from rarenode.data.split import HierarchicalSplit
 from rarenode.errors import ArgumentError
+from rarenode.paper.as_published import load_as_published
 from rarenode.paper.grid import Cell
-from rarenode.paper.held_out import divide, divided_rows, score
+from rarenode.paper.measure import divide, load_once, predict_unseen
 from rarenode.paper.spec import Protocol
-from rarenode.training import Settings, TrainingRows, train
-from tests.paper.small_grid import TINY, tiny_alone
+from rarenode.training import train_model
+from tests.paper.small_grid import tiny_alone, tiny_cell
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -30,27 +31,26 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def data(root: Path) -> Dataset:
-    return load_dataset("tiny", root)
+def data(root: Path) -> DatasetSplits:
+    return load_as_published("tiny", root)
 
 
 def cell(protocol: Protocol, **changes: Any) -> Cell:
-    usual = {"engine": "torch", "epochs": 3}
-    return Cell("tiny", Settings.from_paper(TINY.hyperparameters, **(usual | changes)), protocol)
+    return tiny_cell(protocol, **({"epochs": 3} | changes))
 
 
 class TestDivision:
-    def test_validation_rows_are_held_out(self, data: Dataset, root: Path) -> None:
-        rows = divided_rows(cell("held_out"), root)
+    def test_validation_rows_are_held_out(self, data: DatasetSplits, root: Path) -> None:
+        rows = divide(load_once("tiny", root), "held_out")
         assert data.valid is not None
         np.testing.assert_array_equal(rows.training.X, data.train.X)
-        assert rows.training.split is None
+        assert rows.training.n_counted is None
         np.testing.assert_array_equal(rows.held_out.X, data.valid.X)
         np.testing.assert_array_equal(rows.held_out.Y, data.valid.Y)
         assert rows.training_positives.tolist() == data.train.Y.sum(axis=0).tolist()
         assert rows.prior.tolist() == pytest.approx((data.train.Y.sum(axis=0) / 40).tolist())
 
-    def test_without_any_a_fifth_of_the_training_rows_is(self, data: Dataset) -> None:
+    def test_without_any_a_fifth_of_the_training_rows_is(self, data: DatasetSplits) -> None:
         rows = divide(replace(data, valid=None), "held_out")
         kept, aside = HierarchicalSplit(0.2, 0).split(data.train.Y, data.hierarchy)
         np.testing.assert_array_equal(rows.training.X, data.train.X[kept])
@@ -59,40 +59,37 @@ class TestDivision:
         np.testing.assert_array_equal(rows.held_out.Y, data.train.Y[aside])
         assert rows.training_positives.tolist() == data.train.Y[kept].sum(axis=0).tolist()
 
-    def test_the_seed_of_a_training_does_not_move_rows(self, root: Path) -> None:
-        one, other = (divided_rows(cell("held_out", seed=seed), root) for seed in (0, 1))
-        assert one.training.fingerprint == other.training.fingerprint
-
-    def test_cross_fitting_holds_every_row_out_and_trains_on_all(self, data: Dataset) -> None:
+    def test_cross_fitting_holds_every_row_out_and_trains_on_all(self, data: DatasetSplits) -> None:
         rows = divide(data, "cross_fit")
-        assert rows.training.fingerprint == TrainingRows.from_dataset(data).fingerprint
+        assert rows.training.fingerprint == data.train_and_valid.fingerprint
         np.testing.assert_array_equal(rows.held_out.Y, rows.training.Y)
         assert len(rows.held_out) == 40 + 15
 
-    def test_the_paper_holds_nothing_out(self, data: Dataset) -> None:
-        with pytest.raises(ArgumentError, match="'paper' holds no rows out"):
+    def test_the_paper_holds_nothing_out(self, data: DatasetSplits) -> None:
+        with pytest.raises(ArgumentError, match="'paper' holds out no rows"):
             divide(data, "paper")
 
 
 class TestScores:
-    def test_they_are_the_models_that_never_saw_the_rows(self, data: Dataset, root: Path) -> None:
+    def test_they_are_the_models_that_never_saw_the_rows(self, data: DatasetSplits, root: Path) -> None:
         wanted = cell("held_out")
-        scores = score(wanted, divided_rows(wanted, root))
-        model = train(TrainingRows.from_dataset(data, with_valid=False), wanted.settings)
+        scores = predict_unseen(wanted, divide(data, wanted.protocol))
+        model = train_model(data.train, wanted.settings, prepare=False)
         assert data.valid is not None
         np.testing.assert_array_equal(scores.held_out, model.predict_proba(data.valid.X))
         np.testing.assert_array_equal(scores.test, model.predict_proba(data.test.X))
         assert scores.training.is_of(wanted)
-        assert (scores.training.engine, scores.training.epochs, scores.training.threads) == ("torch", 3, 1)
+        assert (scores.training.engine, scores.epochs, scores.training.threads) == ("torch", 3, 1)
         assert scores.training.seconds > 0
 
-    def test_cross_fitting_stops_early_and_tells_of_every_row(self, data: Dataset, root: Path) -> None:
-        wanted = cell("cross_fit", early_stopping=1, epochs=8)
-        scores = score(wanted, divided_rows(wanted, root))
+    def test_cross_fitting_stops_early_and_tells_of_every_row(self, data: DatasetSplits, root: Path) -> None:
+        wanted = cell("cross_fit", patience=1, epochs=8)
+        scores = predict_unseen(wanted, divide(data, wanted.protocol))
         assert scores.held_out.shape == (55, 6)
         assert scores.test.shape == data.test.Y.shape
-        assert 1 <= scores.training.epochs <= 8
+        assert 1 <= scores.epochs <= 8
         assert scores.training.settings == wanted.settings
-        everything = train(TrainingRows.from_dataset(data), wanted.settings.model_copy(update={"early_stopping": None}))
-        seen = everything.predict_proba(TrainingRows.from_dataset(data).X)
+        rows = data.train_and_valid
+        everything = train_model(rows, wanted.settings.changed(patience=None), prepare=False)
+        seen = everything.predict_proba(rows.X)
         assert not np.allclose(scores.held_out, seen)  # folds were not seen by their models

@@ -12,8 +12,8 @@ import pytest
 from rarenode.errors import FileFormatError
 from rarenode.metrics import Summary
 from rarenode.paper.grid import Cell
-from rarenode.paper.record import NODES, read_nodes, read_record, record_path, write_record
-from rarenode.training.settings import Settings
+from rarenode.paper.record_settings import DEFAULTS
+from rarenode.paper.store import NODES, read_nodes, read_record, record_path, write_record
 from tests.paper.small_grid import cell_of, made_up
 
 CELL = cell_of(w0=0.5)
@@ -21,7 +21,7 @@ CELL = cell_of(w0=0.5)
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    write_record(tmp_path, CELL, *made_up(CELL))
+    write_record(tmp_path, *made_up(CELL))
     return record_path(tmp_path, CELL)
 
 
@@ -42,16 +42,16 @@ class TestRoundTrip:
 
     def test_numbers_keep_every_bit(self, tmp_path: Path) -> None:
         figures = Summary(1 / 3, 0.1 + 0.2, 5e-324, 1 - 2**-53, 2 / 7, nodes=499, nodes_predicted=3, nodes_found=2)
-        write_record(tmp_path, CELL, *made_up(CELL, summary=figures, peak_bytes=2**40))
+        write_record(tmp_path, *made_up(CELL, summary=figures, peak_bytes=2**40))
         found = read_record(tmp_path, CELL)
         assert found is not None
-        assert found.summary == figures
-        assert found.peak_bytes == 2**40
+        assert found.at_half.summary == figures
+        assert found.at_half.peak_bytes == 2**40
 
     def test_the_file_has_a_line_for_each_field(self, kept: Path) -> None:
         lines = kept.read_text(encoding="utf-8").splitlines()
         record, _ = made_up(CELL)
-        assert [line.split('"')[1] for line in lines[1:-1]] == list(type(record).model_fields)
+        assert [line.split('"')[1] for line in lines[1:-1]] == list(record.to_file())
 
     def test_none_where_there_is_none(self, tmp_path: Path) -> None:
         assert read_record(tmp_path, CELL) is None
@@ -65,7 +65,7 @@ class TestRoundTrip:
 
     def test_a_setting_that_did_not_exist_then_takes_its_default(self, kept: Path, tmp_path: Path) -> None:
         settings = json.loads(kept.read_text(encoding="utf-8"))["settings"]
-        assert settings.pop("mix") == Settings().mix
+        assert settings.pop("mix") == DEFAULTS["mix"]
         change(kept, settings=settings)
         assert read_record(tmp_path, CELL) == made_up(CELL)[0]
 
@@ -85,23 +85,23 @@ class TestDamage:
     def test_results_of_other_data_are_not_mixed(self, kept: Path, tmp_path: Path) -> None:
         record, nodes = made_up(CELL)
         other = nodes.model_copy(update={"training_rows": (9, 4, 4)})
-        with pytest.raises(FileFormatError, match="of other data"):
-            write_record(tmp_path, CELL, record, other)
+        with pytest.raises(FileFormatError, match="belongs to other data"):
+            write_record(tmp_path, record, other)
 
     @pytest.mark.parametrize(
         "content", [b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"format": "rarenode record"}']
     )
     def test_what_is_no_record(self, kept: Path, tmp_path: Path, content: bytes) -> None:
         kept.write_bytes(content)
-        assert problem(tmp_path).startswith("this is no record: ")
+        assert problem(tmp_path).startswith("this is not a record: ")
 
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"format": "other"}, "format: Input should be 'rarenode record'; got 'other'"),
+            ({"format": "other"}, "format: it should be one of rarenode record, rarenode decisions; got 'other'"),
             ({"seconds": -1}, "seconds: Input should be greater than or equal to 0; got -1"),
             ({"surprise": 1}, "'surprise'"),
-            ({"nodes": {"column": [1], "predicted": [-2], "true_positives": [0]}}, "nodes.predicted.0"),
+            ({"nodes": {"column": [1], "predicted": [-2], "true_positives": [0]}}, "fixed.nodes.predicted.0"),
             ({"nodes": {"column": [1, 2], "predicted": [2], "true_positives": [1]}}, "of one length"),
             ({"summary": {"f1": "NaN"}}, "summary"),
         ],
@@ -113,7 +113,7 @@ class TestDamage:
     def test_settings_that_cannot_be(self, kept: Path, tmp_path: Path) -> None:
         settings = json.loads(kept.read_text(encoding="utf-8"))["settings"]
         change(kept, settings=settings | {"hidden": 0})
-        assert "hidden: Input should be greater than or equal to 1" in problem(tmp_path)
+        assert "hidden_size: Input should be greater than or equal to 1" in problem(tmp_path)
 
     def test_a_record_of_other_settings(self, kept: Path, tmp_path: Path) -> None:
         other = cell_of(w0=0.75)
@@ -128,12 +128,12 @@ class TestDamage:
 class TestNodes:
     def test_they_are_written_once(self, kept: Path, tmp_path: Path) -> None:
         before = kept.with_name(NODES).stat().st_mtime_ns
-        write_record(tmp_path, cell_of(), *made_up(cell_of()))
+        write_record(tmp_path, *made_up(cell_of()))
         assert kept.with_name(NODES).stat().st_mtime_ns == before
 
     def test_missing_beside_records(self, kept: Path, tmp_path: Path) -> None:
         kept.with_name(NODES).unlink()
-        with pytest.raises(FileFormatError, match=r"nodes\.json: it is not there, though records of the dataset are"):
+        with pytest.raises(FileFormatError, match=r"nodes\.json: it is missing, though the dataset has records"):
             read_nodes(tmp_path, CELL.dataset)
 
     @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ class TestNodes:
 
             def write(cell: Cell, folder: Path = folder, together: Barrier = together) -> None:
                 together.wait()
-                write_record(folder, cell, *made_up(cell))
+                write_record(folder, *made_up(cell))
 
             with ThreadPoolExecutor(len(cells)) as threads:
                 list(threads.map(write, cells))
@@ -173,9 +173,9 @@ class TestAtomicity:
 
         monkeypatch.setattr(os, "fsync", no_space)
         with pytest.raises(OSError, match="No space left"):
-            write_record(tmp_path, CELL, *made_up(CELL, threads=7))
+            write_record(tmp_path, *made_up(CELL, threads=7))
         with pytest.raises(OSError, match="No space left"):
-            write_record(tmp_path, cell_of(), *made_up(cell_of()))
+            write_record(tmp_path, *made_up(cell_of()))
         assert {path.name: path.read_bytes() for path in kept.parent.iterdir()} == before
 
     def test_nodes_are_there_before_any_record_is(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,5 +188,5 @@ class TestAtomicity:
             return rename(path, target)
 
         monkeypatch.setattr(Path, "replace", watched)
-        write_record(tmp_path, CELL, *made_up(CELL))
+        write_record(tmp_path, *made_up(CELL))
         assert appeared[-2:] == [NODES, record_path(tmp_path, CELL).name]

@@ -1,52 +1,63 @@
-"""The runner's decisions with trainings that are made up, and its processes with real ones."""
+"""Small real trainings: in this process where only the order of things matters, and in the runner's own processes."""
 
 from __future__ import annotations
 
+import io
 import multiprocessing
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
 
+from rarenode._io.files import sole_use
+from rarenode._io.progress import Progress
 from rarenode.data.catalogue import find_entry
-from rarenode.errors import FileFormatError, Interrupted, RarenodeError, TrainingError
+from rarenode.errors import FileFormatError, Interrupted, TrainingError
 from rarenode.paper import runner
-from rarenode.paper.decided import DecidedRecord, read_decided
-from rarenode.paper.grid import Cell, Task, tasks
-from rarenode.paper.held_out import DividedRows
-from rarenode.paper.record import DatasetNodes, Record, read_nodes, read_record, record_path, write_record
-from rarenode.paper.runner import AnyRecord, reproduce
-from rarenode.paper.scores import Scores, scores_path, write_scores
+from rarenode.paper.grid import Task, tasks
+from rarenode.paper.measure import measure
+from rarenode.paper.record import Record
+from rarenode.paper.runner import Outcome, TrainingTimes, describe, merge_tasks, run_tasks
+from rarenode.paper.store import (
+    probabilities_path,
+    read_nodes,
+    read_record,
+    record_path,
+    work_folder,
+    write_record,
+)
+from rarenode.training import Callback
+from rarenode.training.checkpoint import FILE as CHECKPOINT
 from tests.paper.small_grid import (
     ENDLESS,
     QUICK,
     STANDING_FOR,
-    Listener,
+    cell_of,
+    decided,
+    decided_record,
     held_out_task,
     made_up,
     small_spec,
     task_of,
+    tiny_alone,
+    tiny_cell,
     write_files,
 )
-from tests.paper.test_deciding import made_up_rows
-from tests.paper.test_scores import training
 
-FIRST, SECOND, THIRD = task_of("first"), task_of("second", w0=0.5), task_of("third", w0=0.75)
 SOON = 30
-"""Seconds; workers that are not ended would train for days."""
+"""Seconds; processes that are not ended would train for days."""
+HOSTILE = "a\nb\x1b[2J\r[red]c[/red]{task}\x07\u202e"
 
 
 class Here(Executor):
     """In place of processes: what is submitted is done at once, by the caller."""
 
-    def __init__(self, jobs: int, *_: Any) -> None:
-        self.jobs = jobs
+    def __init__(self, *_: Any) -> None: ...
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -57,263 +68,299 @@ class Here(Executor):
         return future
 
 
-class Trainer:
-    """In place of `measure`."""
+def tiny(method: str = "tiny", decisions: tuple[str, ...] = (), **changes: Any) -> Task:
+    protocol = "held_out" if decisions else "paper"
+    return Task(tiny_cell(protocol, **({"epochs": 1} | changes)), method, decisions)
 
-    def __init__(self) -> None:
-        self.trained: list[Cell] = []
-        self.errors: dict[str, BaseException] = {}
 
-    def __call__(self, cell: Cell, root: Path | None) -> tuple[Record, DatasetNodes]:
-        self.trained.append(cell)
-        if cell.fingerprint in self.errors:
-            raise self.errors[cell.fingerprint]
-        return made_up(cell)
+FIRST, SECOND, THIRD = tiny("first"), tiny("second", w0=0.5), tiny("third", w0=0.75)
+BAD = tiny("bad", learning_rate=1e30, epochs=3)
+
+
+def record_of(folder: Path, task: Task) -> Record:
+    record = read_record(folder, task.cell)
+    assert record is not None
+    return record
 
 
 @pytest.fixture
-def trainer(monkeypatch: pytest.MonkeyPatch) -> Trainer:
-    trainer = Trainer()
+def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with tiny_alone(tmp_path_factory.mktemp("data")) as folder:
+        yield folder
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "ProcessPoolExecutor", Here)
-    monkeypatch.setattr(runner, "measure", trainer)
-    return trainer
 
 
-def run(wanted: Sequence[Task], folder: Path, jobs: int = 1, root: Path | None = None) -> Listener:
-    watch = Listener()
-    reproduce(wanted, folder, jobs, root, watch)
-    assert watch.is_over
-    return watch
-
-
-def fail(error: type[RarenodeError], wanted: Sequence[Task], folder: Path, jobs: int = 1) -> tuple[str, Listener]:
-    watch = Listener()
-    with pytest.raises(error) as caught:
-        reproduce(wanted, folder, jobs, None, watch)
-    assert watch.is_over
-    return str(caught.value), watch
-
-
+@pytest.mark.usefixtures("here", "one_thread")
 class TestWhatIsTrained:
-    def test_everything_in_order(self, trainer: Trainer, tmp_path: Path) -> None:
-        watch = run([FIRST, SECOND, THIRD], tmp_path)
-        assert trainer.trained == [FIRST.cell, SECOND.cell, THIRD.cell]
-        assert watch.events == [(event, task) for task in (FIRST, SECOND, THIRD) for event in ("began", "finished")]
-        assert watch.missing == [FIRST, SECOND, THIRD]
-        assert watch.done == 0
-        assert watch.records == [read_record(tmp_path, task.cell) for task in (FIRST, SECOND, THIRD)]
+    def test_everything_in_order(self, root: Path, tmp_path: Path) -> None:
+        outcome = run_tasks([FIRST, SECOND, THIRD], tmp_path, root=root)
+        assert outcome == Outcome(0, finished=[FIRST, SECOND, THIRD])
+        assert record_of(tmp_path, FIRST).at_half == record_of(tmp_path, FIRST).fixed
+        assert not list((tmp_path / ".work").iterdir())
 
-    def test_only_what_is_missing(self, trainer: Trainer, tmp_path: Path) -> None:
-        write_record(tmp_path, SECOND.cell, *made_up(SECOND.cell, threads=7))
-        watch = run([FIRST, SECOND, THIRD], tmp_path)
-        assert trainer.trained == [FIRST.cell, THIRD.cell]
-        assert (watch.missing, watch.done) == ([FIRST, THIRD], 1)
-        kept = read_record(tmp_path, SECOND.cell)
-        assert kept is not None
-        assert kept.threads == 7
+    def test_only_what_is_missing(self, root: Path, tmp_path: Path) -> None:
+        run_tasks([SECOND], tmp_path, root=root)
+        before = record_path(tmp_path, SECOND.cell).stat().st_mtime_ns
+        assert run_tasks([FIRST, SECOND, THIRD], tmp_path, root=root) == Outcome(1, finished=[FIRST, THIRD])
+        assert record_path(tmp_path, SECOND.cell).stat().st_mtime_ns == before
+        assert run_tasks([SECOND, FIRST], tmp_path, root=root) == Outcome(2)
 
-    def test_nothing_when_all_is_there(self, trainer: Trainer, tmp_path: Path) -> None:
-        run([FIRST, SECOND], tmp_path)
-        watch = run([SECOND, FIRST], tmp_path)
-        assert trainer.trained == [FIRST.cell, SECOND.cell]
-        assert (watch.missing, watch.done, watch.events) == ([], 2, [])
+    def test_a_cell_of_two_methods_once(self, root: Path, tmp_path: Path) -> None:
+        same = tiny("the same", checkpoint_minutes=None)
+        assert run_tasks([FIRST, same, SECOND], tmp_path, root=root).finished == [FIRST, SECOND]
+        assert len(list((tmp_path / "tiny").glob("*-*.json"))) == 2
 
-    def test_a_cell_of_two_methods_once(self, trainer: Trainer, tmp_path: Path) -> None:
-        same = task_of("the same", engine="torch", checkpoint_minutes=None)
-        watch = run([FIRST, same, SECOND], tmp_path)
-        assert len(trainer.trained) == 2
-        assert (len(watch.missing), watch.done) == (2, 0)
-        assert run([FIRST, same], tmp_path).done == 1
-        assert len(list((tmp_path / "cellcycle_FUN").glob("*-*.json"))) == 2
+    def test_what_another_spec_needed_is_there(self, root: Path, tmp_path: Path) -> None:
+        common = {**QUICK, "w0": 0.5}
+        first = small_spec({"name": "a", "settings": {"w0": 0.5}}, datasets=("tiny",), settings=QUICK)
+        run_tasks(tasks(first), tmp_path, root=root)
+        other = small_spec({"name": "b"}, {"name": "c", "settings": {"w0": 0.75}}, datasets=("tiny",), settings=common)
+        assert [task.method for task in run_tasks(tasks(other), tmp_path, root=root).finished] == ["c"]
 
-    def test_what_another_spec_needed_is_there(self, trainer: Trainer, tmp_path: Path) -> None:
-        run(tasks(small_spec({"name": "a", "settings": {"w0": 0.5}})), tmp_path)
-        other = small_spec({"name": "b"}, {"name": "c", "settings": {"w0": 0.75}}, settings={"w0": 0.5})
-        watch = run(tasks(other), tmp_path)
-        assert [task.method for task in watch.missing] == ["c"]
-
-    def test_no_more_at_a_time_than_jobs(self, trainer: Trainer, tmp_path: Path) -> None:
-        watch = run([FIRST, SECOND, THIRD], tmp_path, jobs=2)
-        assert watch.events[:2] == [("began", FIRST), ("began", SECOND)]
-        assert watch.events[2][0] == "finished"
-
-    def test_hostile_names_of_methods_stay_in_the_folder(self, trainer: Trainer, tmp_path: Path) -> None:
+    def test_hostile_names_of_methods_stay_in_the_folder(self, root: Path, tmp_path: Path) -> None:
         folder = tmp_path / "results"
         names = ["../../up", "/root", "a\nb", "nodes", "\x1b[2J"]
-        wanted = [task_of(name, w0=1.0 + i) for i, name in enumerate(names)]
-        run(wanted, folder)
+        wanted = [tiny(name, w0=1.0 + i) for i, name in enumerate(names)]
+        run_tasks(wanted, folder, root=root)
         assert [path.name for path in tmp_path.iterdir()] == ["results"]
-        assert [path.name for path in folder.iterdir()] == ["cellcycle_FUN"]
-        files = {path.name for path in (folder / "cellcycle_FUN").iterdir()}
+        assert {path.name for path in folder.iterdir()} == {"tiny", ".work"}
+        files = {path.name for path in (folder / "tiny").iterdir()}
         assert files == {"nodes.json", *(f"{task.cell.name}.json" for task in wanted)}
 
 
+@pytest.mark.usefixtures("here", "one_thread")
 class TestFailures:
-    @pytest.mark.parametrize("error", [TrainingError("the loss is nan"), OSError(28, "No space left on device")])
-    def test_others_go_on_and_all_are_told_at_the_end(
-        self, trainer: Trainer, tmp_path: Path, error: BaseException
-    ) -> None:
-        trainer.errors = {FIRST.cell.fingerprint: error, THIRD.cell.fingerprint: TrainingError("nor this")}
-        message, watch = fail(TrainingError, [FIRST, SECOND, THIRD], tmp_path)
-        assert watch.tasks("failed") == [FIRST, THIRD]
-        assert watch.tasks("finished") == [SECOND]
-        assert message == f"2 of 3 trainings failed. {FIRST}: {error} | {THIRD}: nor this"
+    def test_others_continue_and_all_are_named_at_the_end(self, root: Path, tmp_path: Path) -> None:
+        with pytest.raises(TrainingError, match=f"^1 of 3 trainings failed. {BAD}: .*learning rate"):
+            run_tasks([FIRST, BAD, SECOND], tmp_path, root=root)
+        assert [read_record(tmp_path, task.cell) is None for task in (FIRST, BAD, SECOND)] == [False, True, False]
 
-    def test_they_are_tried_again(self, trainer: Trainer, tmp_path: Path) -> None:
-        trainer.errors = {FIRST.cell.fingerprint: TrainingError("not now")}
-        fail(TrainingError, [FIRST, SECOND], tmp_path)
-        trainer.errors = {}
-        assert run([FIRST, SECOND], tmp_path).tasks("finished") == [FIRST]
+    def test_they_are_tried_again(self, root: Path, tmp_path: Path) -> None:
+        with pytest.raises(TrainingError, match="is not there"):
+            run_tasks([FIRST], tmp_path, root=tmp_path)
+        assert run_tasks([FIRST], tmp_path, root=root).finished == [FIRST]
 
-    def test_a_display_that_cannot_be_written_to_is_no_failed_training(self, trainer: Trainer, tmp_path: Path) -> None:
-        class Closed(Listener):
-            def finished(self, task: Task, record: AnyRecord) -> None:
-                raise BrokenPipeError
-
-        watch = Closed()
-        with pytest.raises(BrokenPipeError):
-            reproduce([FIRST], tmp_path, 1, None, watch)
-        assert watch.tasks("failed") == []
-
-    def test_a_mistake_in_the_program_is_not_hidden(self, trainer: Trainer, tmp_path: Path) -> None:
-        trainer.errors = {FIRST.cell.fingerprint: ZeroDivisionError()}
-        with pytest.raises(ZeroDivisionError):
-            run([FIRST], tmp_path)
-
-    def test_a_damaged_record_is_told_before_anything_is_trained(self, trainer: Trainer, tmp_path: Path) -> None:
-        run([FIRST, SECOND], tmp_path)
+    def test_a_damaged_record_is_found_before_anything_is_trained(self, root: Path, tmp_path: Path) -> None:
+        run_tasks([FIRST, SECOND], tmp_path, root=root)
         record_path(tmp_path, SECOND.cell).write_text("{")
-        trainer.trained.clear()
-        with pytest.raises(FileFormatError, match="this is no record"):
-            run([THIRD, SECOND], tmp_path)
-        assert trainer.trained == []
+        with pytest.raises(FileFormatError, match="this is not a record"):
+            run_tasks([THIRD, SECOND], tmp_path, root=root)
+        assert read_record(tmp_path, THIRD.cell) is None
 
-    def test_a_folder_that_cannot_be_is_told_before_anything_is_trained(self, trainer: Trainer, tmp_path: Path) -> None:
+    def test_a_folder_that_cannot_be_made(self, root: Path, tmp_path: Path) -> None:
         file = tmp_path / "file"
         file.write_text("")
         for folder in (file, file / "below"):
             with pytest.raises(TrainingError, match=f"records cannot be kept in {folder}"):
-                run([FIRST], folder)
-        assert trainer.trained == []
-
-    def test_all_that_a_dead_pool_was_at_are_named(self, trainer: Trainer, tmp_path: Path) -> None:
-        """Nobody knows which of its processes was killed: the others are ended with it."""
-        trainer.errors = {task.cell.fingerprint: BrokenProcessPool() for task in (SECOND, THIRD)}
-        message, _ = fail(TrainingError, [FIRST, SECOND, THIRD], tmp_path, jobs=3)
-        assert f"{SECOND} | {THIRD}" in message
-        assert "fewer --jobs" in message
-        assert read_record(tmp_path, FIRST.cell) is not None
+                run_tasks([FIRST], folder, root=root)
 
     def test_a_pool_that_dies_before_the_next_training(
-        self, trainer: Trainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         class Dying(Here):
             def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
-                if trainer.trained:
+                if read_record(tmp_path, FIRST.cell) is not None:
                     raise BrokenProcessPool
                 return super().submit(function, *arguments, **options)
 
         monkeypatch.setattr(runner, "ProcessPoolExecutor", Dying)
-        message, watch = fail(TrainingError, [FIRST, SECOND], tmp_path)
-        assert "want of memory" in message
-        assert watch.tasks("finished") == [FIRST]
+        with pytest.raises(TrainingError, match="memory ran out; try fewer --jobs"):
+            run_tasks([FIRST, SECOND], tmp_path, root=root)
 
 
-class Scorer:
-    """In place of `score`, which trains."""
+class StopAfter(Callback):
+    """Ctrl-C after some steps."""
 
-    def __init__(self) -> None:
-        self.trained: list[Cell] = []
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
 
-    def __call__(self, cell: Cell, rows: DividedRows) -> Scores:
-        self.trained.append(cell)
-        return replace(made_up_rows()[1], training=training(cell))
-
-
-@pytest.fixture
-def scorer(monkeypatch: pytest.MonkeyPatch) -> Scorer:
-    scorer = Scorer()
-    monkeypatch.setattr(runner, "ProcessPoolExecutor", Here)
-    monkeypatch.setattr(runner, "divided_rows", lambda cell, root: made_up_rows()[0])
-    monkeypatch.setattr(runner, "score", scorer)
-    return scorer
+    def on_batch(self, epoch: int, batch: int, loss: float) -> None:
+        self.steps -= 1
+        if self.steps == 0:
+            raise KeyboardInterrupt
 
 
-def strategies(folder: Path, task: Task) -> tuple[str, ...]:
-    record = read_decided(folder, task.cell)
-    assert record is not None
-    return record.strategies
+@pytest.mark.usefixtures("here", "one_thread")
+class TestCheckpoints:
+    LONGER = tiny("longer", epochs=4)
 
+    def test_a_training_that_was_cut_continues_and_is_the_same(self, root: Path, tmp_path: Path) -> None:
+        whole, _ = measure(self.LONGER.cell, root)
+        work = work_folder(tmp_path, self.LONGER.cell)
+        with pytest.raises(Interrupted):
+            measure(self.LONGER.cell, root, work=work, callback=StopAfter(17))
+        assert (work / CHECKPOINT).is_file()
+        shown = io.StringIO()
+        run_tasks([self.LONGER], tmp_path, root=root, progress=Progress(stream=shown))
+        found = record_of(tmp_path, self.LONGER).at_half
+        assert (found.summary, found.nodes) == (whole.at_half.summary, whole.at_half.nodes)
+        assert not work.exists()
 
-class TestDecisions:
-    TASK = held_out_task("fixed", "expected_f1")
+    def test_only_what_is_left_is_trained(self, root: Path, tmp_path: Path) -> None:
+        work = work_folder(tmp_path, self.LONGER.cell)
+        with pytest.raises(Interrupted):
+            measure(self.LONGER.cell, root, work=work, callback=StopAfter(20))
+        counter = StopAfter(1000)
+        measure(self.LONGER.cell, root, work=work, callback=counter)
+        assert 1000 - counter.steps == 4 * 7 - 20  # 55 rows in batches of 8
 
-    def test_a_training_leaves_scores_and_a_record(self, scorer: Scorer, tmp_path: Path) -> None:
-        watch = run([self.TASK], tmp_path)
-        assert scorer.trained == [self.TASK.cell]
-        assert watch.records == [read_decided(tmp_path, self.TASK.cell)]
-        assert strategies(tmp_path, self.TASK) == ("fixed", "expected_f1")
-        assert scores_path(tmp_path, self.TASK.cell).is_file()
-        assert not (tmp_path / self.TASK.cell.dataset / "nodes.json").exists()
-
-    def test_nothing_when_all_is_there(self, scorer: Scorer, tmp_path: Path) -> None:
-        run([self.TASK], tmp_path)
-        watch = run([self.TASK, held_out_task("fixed")], tmp_path)
-        assert (watch.missing, watch.done) == ([], 1)
-        assert len(scorer.trained) == 1
-
-    def test_another_decision_needs_no_training_and_loses_no_other(self, scorer: Scorer, tmp_path: Path) -> None:
-        run([self.TASK], tmp_path)
-        more = held_out_task("prior", "fixed")
-        watch = run([more], tmp_path)
-        assert watch.tasks("finished") == [more]
-        assert len(scorer.trained) == 1
-        assert strategies(tmp_path, self.TASK) == ("fixed", "expected_f1", "prior")
-
-    def test_scores_without_a_record_are_decided(self, scorer: Scorer, tmp_path: Path) -> None:
-        write_scores(tmp_path, self.TASK.cell, scorer(self.TASK.cell, made_up_rows()[0]))
-        scorer.trained.clear()
-        run([self.TASK], tmp_path)
-        assert scorer.trained == []
-        assert strategies(tmp_path, self.TASK) == ("fixed", "expected_f1")
-
-    def test_a_record_without_scores_that_lacks_a_decision_is_trained_again(
-        self, scorer: Scorer, tmp_path: Path
+    @pytest.mark.parametrize("content", [b"", b"no tensors"])
+    def test_a_damaged_checkpoint_costs_the_training_and_nothing_else(
+        self, root: Path, tmp_path: Path, content: bytes
     ) -> None:
-        run([self.TASK], tmp_path)
-        scores_path(tmp_path, self.TASK.cell).unlink()
-        assert run([self.TASK], tmp_path).missing == []
-        run([held_out_task("tuned")], tmp_path)
-        assert len(scorer.trained) == 2
+        work = work_folder(tmp_path, FIRST.cell)
+        work.mkdir(parents=True)
+        (work / CHECKPOINT).write_bytes(content)
+        assert run_tasks([FIRST], tmp_path, root=root).finished == [FIRST]
 
-    def test_scores_that_are_damaged_fail_by_name(self, scorer: Scorer, tmp_path: Path) -> None:
-        path = scores_path(tmp_path, self.TASK.cell)
+    def test_a_cell_that_another_process_trains_is_skipped(self, root: Path, tmp_path: Path) -> None:
+        entered, leave = Event(), Event()
+
+        def other() -> None:
+            with sole_use(work_folder(tmp_path, SECOND.cell)):
+                entered.set()
+                leave.wait()
+
+        thread = Thread(target=other)
+        thread.start()
+        entered.wait()
+        try:
+            outcome = run_tasks([FIRST, SECOND, THIRD], tmp_path, root=root)
+        finally:
+            leave.set()
+            thread.join()
+        assert (outcome.finished, outcome.skipped) == ([FIRST, THIRD], [SECOND])
+        assert read_record(tmp_path, SECOND.cell) is None
+
+    def test_a_record_that_another_process_has_written_meanwhile_is_kept(
+        self, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class Overtaken(Here):
+            def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+                write_record(tmp_path, *made_up(FIRST.cell, threads=7))
+                return super().submit(function, *arguments, **options)
+
+        monkeypatch.setattr(runner, "ProcessPoolExecutor", Overtaken)
+        assert run_tasks([FIRST], tmp_path, root=root).finished == [FIRST]
+        assert record_of(tmp_path, FIRST).threads == 7
+
+
+@pytest.mark.usefixtures("here", "one_thread")
+class TestDecisions:
+    TASK = tiny(decisions=("fixed", "expected_f1"))
+
+    def strategies(self, folder: Path) -> tuple[str, ...]:
+        return record_of(folder, self.TASK).decided.strategies
+
+    def test_a_training_leaves_probabilities_and_a_record(self, root: Path, tmp_path: Path) -> None:
+        assert run_tasks([self.TASK], tmp_path, root=root).finished == [self.TASK]
+        assert self.strategies(tmp_path) == ("fixed", "expected_f1")
+        assert probabilities_path(tmp_path, self.TASK.cell).is_file()
+        assert not (tmp_path / "tiny" / "nodes.json").exists()
+        assert run_tasks([self.TASK, tiny(decisions=("fixed",))], tmp_path, root=root) == Outcome(1)
+
+    def test_another_decision_needs_no_training_and_loses_no_other(self, root: Path, tmp_path: Path) -> None:
+        run_tasks([self.TASK], tmp_path, root=root)
+        before = probabilities_path(tmp_path, self.TASK.cell).stat().st_mtime_ns
+        more = tiny(decisions=("prior", "fixed"))
+        assert run_tasks([more], tmp_path, root=root).finished == [more]
+        assert self.strategies(tmp_path) == ("fixed", "expected_f1", "prior")
+        assert probabilities_path(tmp_path, self.TASK.cell).stat().st_mtime_ns == before
+
+    def test_probabilities_without_a_record_are_judged(self, root: Path, tmp_path: Path) -> None:
+        run_tasks([self.TASK], tmp_path, root=root)
+        before = probabilities_path(tmp_path, self.TASK.cell).stat().st_mtime_ns
+        record_path(tmp_path, self.TASK.cell).unlink()
+        run_tasks([self.TASK], tmp_path, root=root)
+        assert self.strategies(tmp_path) == ("fixed", "expected_f1")
+        assert probabilities_path(tmp_path, self.TASK.cell).stat().st_mtime_ns == before
+
+    def test_a_record_that_lacks_a_decision_and_has_no_probabilities_is_trained_again(
+        self, root: Path, tmp_path: Path
+    ) -> None:
+        run_tasks([self.TASK], tmp_path, root=root)
+        probabilities_path(tmp_path, self.TASK.cell).unlink()
+        assert run_tasks([self.TASK], tmp_path, root=root) == Outcome(1)
+        run_tasks([tiny(decisions=("tuned",))], tmp_path, root=root)
+        assert probabilities_path(tmp_path, self.TASK.cell).is_file()
+
+    def test_damaged_probabilities_are_an_error_with_their_name(self, root: Path, tmp_path: Path) -> None:
+        path = probabilities_path(tmp_path, self.TASK.cell)
         path.parent.mkdir(parents=True)
         path.write_bytes(b"no tensors")
-        message, watch = fail(TrainingError, [self.TASK], tmp_path)
-        assert str(path) in message
-        assert watch.tasks("failed") == [self.TASK]
-        assert scorer.trained == []
+        with pytest.raises(TrainingError, match=r"\.safetensors"):
+            run_tasks([self.TASK], tmp_path, root=root)
 
-    def test_a_kill_while_deciding_costs_no_training(
-        self, scorer: Scorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        with monkeypatch.context() as patch:
-            patch.setattr(runner, "decide", lambda *_: (_ for _ in ()).throw(MemoryError()))
-            fail(TrainingError, [self.TASK], tmp_path)
-        run([self.TASK], tmp_path)
-        assert len(scorer.trained) == 1
+    def test_decisions_of_two_specs_are_scored_together(self) -> None:
+        other = tiny("other", decisions=("prior", "fixed"))
+        (merged,) = merge_tasks([self.TASK, other])
+        assert (merged.method, merged.decisions) == ("tiny", ("fixed", "expected_f1", "prior"))
 
-    def test_cells_of_the_paper_and_others_side_by_side(
-        self, trainer: Trainer, scorer: Scorer, tmp_path: Path
-    ) -> None:
-        watch = run([FIRST, self.TASK], tmp_path)
-        assert (trainer.trained, scorer.trained) == ([FIRST.cell], [self.TASK.cell])
-        assert [type(record) for record in watch.records] == [Record, DecidedRecord]
+    def test_protocols_side_by_side(self, root: Path, tmp_path: Path) -> None:
+        assert run_tasks([FIRST, self.TASK], tmp_path, root=root).finished == [FIRST, self.TASK]
+        assert record_of(tmp_path, FIRST).decisions is None
+        assert record_of(tmp_path, self.TASK).fixed is None
+
+
+@pytest.mark.usefixtures("here", "one_thread")
+class TestDisplay:
+    def test_a_line_for_each_training_with_the_time_left(self, root: Path, tmp_path: Path) -> None:
+        write_record(tmp_path, *made_up(FIRST.cell, nodes=made_up(FIRST.cell)[0].at_half.nodes))
+        (tmp_path / "tiny" / "nodes.json").unlink()
+        shown = io.StringIO()
+        run_tasks([FIRST, SECOND, THIRD], tmp_path, root=root, progress=Progress(stream=shown, seconds_between=1e9))
+        first, second, third = shown.getvalue().splitlines()
+        assert first == "2 trainings to do; 1 are already done"
+        assert second.startswith("[1/2] tiny, second, seed 0: F1 ")
+        assert second.endswith(" left")
+        assert third.startswith("[2/2] tiny, third, seed 0: F1 ")
+        assert third.endswith(" steps/s")
+
+    def test_failures_and_hostile_names(self, root: Path, tmp_path: Path) -> None:
+        shown = io.StringIO()
+        bad = tiny(HOSTILE, learning_rate=1e30, epochs=3)
+        with pytest.raises(TrainingError):
+            run_tasks([bad], tmp_path, root=root, progress=Progress(stream=shown, seconds_between=1e9))
+        text = shown.getvalue()
+        assert "[1/1] tiny, a b [2J [red]c[/red]{task}  , seed 0 FAILED: " in text
+        assert not {"\x1b", "\x07", "\u202e"} & set(text)
+
+    def test_results_in_a_line(self) -> None:
+        assert describe(FIRST, made_up(FIRST.cell)[0]) == (
+            "F1 33.33, recall 50.00, AP 20.00, 1 nodes found; 12 s, 1,234 steps/s"
+        )
+        task = held_out_task("fixed", "expected_f1")
+        record = decided_record(task.cell, decided("prior"), decided("fixed"), decided("expected_f1", 0.5))
+        assert describe(task, record) == "AP 20.00, F1 25.00 with fixed, 50.00 with expected_f1; 12 s"
+
+
+class TestTimes:
+    def test_similar_records_calibrate_the_cost(self, tmp_path: Path) -> None:
+        small, large = cell_of(), cell_of(n_members=10)
+        write_record(tmp_path, *made_up(small, seconds=100.0))
+        write_record(tmp_path, *made_up(large, seconds=3000.0))
+        times = TrainingTimes.from_records(tmp_path)
+        assert times.seconds(cell_of(seed=1)) == pytest.approx(100)
+        assert times.seconds(cell_of(n_members=10, epochs=53)) == pytest.approx(1500)
+        go = cell_of("cellcycle_GO")
+        assert times.seconds(go) == pytest.approx(100 * go.cost / small.cost)  # single models of another family
+
+    def test_damaged_records_do_not_count(self, tmp_path: Path) -> None:
+        write_record(tmp_path, *made_up(cell_of(), seconds=100.0))
+        record_path(tmp_path, cell_of(seed=1)).write_text("{")
+        assert TrainingTimes.from_records(tmp_path).seconds(cell_of()) == pytest.approx(100)
+
+    def test_without_records_there_is_an_estimate(self, tmp_path: Path) -> None:
+        assert 10 < TrainingTimes.from_records(tmp_path).seconds(cell_of()) < 1000
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where processes find a dataset of the catalogue."""
     folder = tmp_path_factory.mktemp("data")
     write_files(folder, find_entry(STANDING_FOR))
     return folder
@@ -323,58 +370,54 @@ def quick(method: str, **changes: Any) -> Task:
     return task_of(method, STANDING_FOR, **(QUICK | changes))
 
 
+class CtrlC(Progress):
+    """Presses Ctrl-C when the first training is done."""
+
+    pressed = 0.0
+
+    def line(self, text: str) -> None:
+        if text.startswith("[1/"):
+            self.pressed = time.monotonic()
+            raise KeyboardInterrupt
+
+
 class TestProcesses:
-    def test_a_decided_cell(self, root: Path, tmp_path: Path) -> None:
-        task = held_out_task("fixed", "prior", dataset=STANDING_FOR, **QUICK)
-        watch = run([task], tmp_path, root=root)
-        (record,) = watch.records
-        assert record == read_decided(tmp_path, task.cell)
-        assert run([task], tmp_path, root=root).missing == []
-
-    def test_two_side_by_side_one_failing_then_continued(self, root: Path, tmp_path: Path) -> None:
-        good = [quick("good", seed=seed) for seed in range(3)]
+    def test_side_by_side_one_failing_then_continued(self, files: Path, tmp_path: Path) -> None:
+        good: Sequence[Task] = [quick("good", seed=seed) for seed in range(2)]
+        judged = held_out_task("fixed", "prior", dataset=STANDING_FOR, **QUICK)
         bad = quick("bad", learning_rate=1e30, epochs=3)
-        watch = Listener()
         with pytest.raises(TrainingError, match=f"1 of 4 trainings failed. {bad}: .*learning rate"):
-            reproduce([good[0], bad, *good[1:]], tmp_path, 2, root, watch)
-        assert watch.tasks("failed") == [bad]
-        assert {task.cell.settings.seed for task in watch.tasks("finished")} == {0, 1, 2}
-        assert {record.steps_per_epoch for record in watch.records if isinstance(record, Record)} == {1}
-        assert all(read_record(tmp_path, task.cell) is not None for task in good)
+            run_tasks([good[0], bad, good[1], judged], tmp_path, jobs=2, root=files)
+        assert {record_of(tmp_path, task).at_half.steps_per_epoch for task in good} == {1}
+        assert record_of(tmp_path, judged).decided.strategies == ("fixed", "prior")
         assert len(read_nodes(tmp_path, STANDING_FOR).names) == 500
+        assert run_tasks([*good, judged], tmp_path, jobs=2, root=files) == Outcome(3)
 
-        again = run(good, tmp_path, 2, root)
-        assert (again.missing, again.done) == ([], 3)
-
-    def test_an_interrupt_ends_them_soon_keeps_what_is_done_and_ends_nobody_else(
-        self, root: Path, tmp_path: Path
-    ) -> None:
-        first, endless, never = quick("first"), quick("endless", **ENDLESS), quick("never", seed=1)
-
-        class CtrlC(Listener):
-            def began(self, task: Task) -> None:
-                super().began(task)
-                if task == never:
-                    self.pressed = time.monotonic()
-                    raise KeyboardInterrupt
-
-        watch = CtrlC()
+    def test_an_interrupt_saves_checkpoints_and_ends_nobody_else(self, files: Path, tmp_path: Path) -> None:
+        first, endless = quick("first"), quick("endless", **ENDLESS)
         bystander = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(600,))
         bystander.start()
+        display = CtrlC()
         try:
-            with pytest.raises(Interrupted, match="what is done is kept, and the same command goes on from there"):
-                reproduce([first, endless, never], tmp_path, 2, root, watch)
-            assert time.monotonic() - watch.pressed < SOON
+            with pytest.raises(Interrupted, match="what is done is kept, and the same command continues from there"):
+                run_tasks([first, endless], tmp_path, jobs=2, root=files, progress=display)
+            assert time.monotonic() - display.pressed < SOON
             assert multiprocessing.active_children() == [bystander]
             assert bystander.is_alive()
         finally:
             bystander.kill()
             bystander.join()
-        assert watch.is_over
         assert read_record(tmp_path, first.cell) is not None
         assert read_record(tmp_path, endless.cell) is None
+        assert (work_folder(tmp_path, endless.cell) / CHECKPOINT).is_file()
 
-    def test_one_that_is_killed(self, root: Path, tmp_path: Path) -> None:
+    def test_when_the_time_is_over_trainings_stop_with_a_checkpoint(self, files: Path, tmp_path: Path) -> None:
+        endless, never = quick("endless", **ENDLESS), quick("never")
+        outcome = run_tasks([endless, never], tmp_path, root=files, hours=8 / 3600)
+        assert (outcome.finished, outcome.stopped, outcome.waiting) == ([], [endless], [never])
+        assert (work_folder(tmp_path, endless.cell) / CHECKPOINT).is_file()
+
+    def test_one_that_is_killed(self, files: Path, tmp_path: Path) -> None:
         def kill() -> None:
             while not (workers := multiprocessing.active_children()):
                 time.sleep(0.05)
@@ -383,12 +426,10 @@ class TestProcesses:
         endless = quick("endless", **ENDLESS)
         killer = Thread(target=kill)
         killer.start()
-        watch = Listener()
         with pytest.raises(TrainingError) as caught:
-            reproduce([endless], tmp_path, 1, root, watch)
+            run_tasks([endless], tmp_path, root=files)
         killer.join()
-        assert watch.is_over
         assert str(caught.value) == (
-            f"{endless}: a process that trains was ended, most likely for want of memory; try fewer --jobs. "
+            f"{endless}: a training process was killed, most likely because memory ran out; try fewer --jobs. "
             "What is done is kept"
         )

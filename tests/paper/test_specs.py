@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rarenode.data.catalogue import find_entry
+from rarenode.config import Settings
 from rarenode.errors import FileFormatError, MissingFileError
+from rarenode.paper.as_published import settings_for
 from rarenode.paper.grid import cell, tasks
 from rarenode.paper.spec import Measure, Spec, load_spec, spec_names
-from rarenode.training.presets import preset
-from rarenode.training.settings import Settings
 
 SHIPPED = {
     *("imbalance_fun", "imbalance_go", "focal_fun", "focal_go", "focal_others", "lpros_weighting", "dropout_compute"),
@@ -80,12 +79,12 @@ class TestShipped:
         assert {task.method for task in grid} == {method.name for method in spec.all_methods}
         presets = {method.name: method.preset for method in spec.all_methods}
         for task in grid:
-            hyperparameters = find_entry(task.cell.dataset).hyperparameters
+            usual = settings_for(task.cell.dataset)
             if presets[task.method] == "paper":
-                assert task.cell.settings.epochs == hyperparameters.epochs
-                assert task.cell.settings.hidden == hyperparameters.hidden
+                assert task.cell.settings.epochs == usual.epochs
+                assert task.cell.settings.hidden_size == usual.hidden_size
             else:
-                assert task.cell.settings.learning_rate == preset(presets[task.method]).learning_rate
+                assert task.cell.settings.learning_rate == Settings().learning_rate
 
     @pytest.mark.parametrize("name", sorted(SHIPPED))
     def test_two_methods_are_two_trainings(self, name: str) -> None:
@@ -102,7 +101,7 @@ class TestShipped:
     @pytest.mark.parametrize("name", sorted(SHIPPED))
     def test_the_head_tells_the_command_and_how_long_it_takes(self, name: str) -> None:
         comment = head(name)
-        commands = re.findall(rf"^rarenode reproduce {name}\b(.*)$", comment, flags=re.MULTILINE)
+        commands = re.findall(rf"^rarenode paper run {name}\b(.*)$", comment, flags=re.MULTILINE)
         assert commands
         for command in commands:
             assert re.search(r" about .*\b(minutes?|hours?|days?|week|month)\b", command)
@@ -111,7 +110,7 @@ class TestShipped:
     @pytest.mark.parametrize("name", sorted(SHIPPED))
     def test_commands_in_the_head_name_what_the_spec_has(self, name: str) -> None:
         spec = load_spec(name)
-        for command in re.findall(rf"^rarenode reproduce {name}\b.*$", head(name), flags=re.MULTILINE):
+        for command in re.findall(rf"^rarenode paper run {name}\b.*$", head(name), flags=re.MULTILINE):
             datasets, methods = re.findall(r"--datasets (\S+)", command), re.findall(r"--methods (\S+)", command)
             assert tasks(spec, datasets or None, methods or None, seeds=1)
 
@@ -224,8 +223,8 @@ class TestShipped:
             on_clones, plain = (
                 cell(spec, spec.datasets[0], name, 0).settings for name in (method, f"{method}, without LP-ROS")
             )
-            assert (on_clones.members, on_clones.resample) == (10, "lpros")
-            assert plain == Settings(**(on_clones.to_dict() | {"resample": "none"}))
+            assert (on_clones.n_members, on_clones.resampling) == (10, "lpros")
+            assert plain == Settings(**(on_clones.to_dict() | {"resampling": "none"}))
 
     def test_sizes_of_ensembles_differ_in_nothing_else(self) -> None:
         spec = load_spec("ensemble_size")
@@ -233,10 +232,10 @@ class TestShipped:
             one, *more = (
                 cell(spec, "cellcycle_FUN", f"{series}, members={size}", 0).settings for size in (1, 2, 4, 6, 8, 10)
             )
-            assert (one.members, *(settings.members for settings in more)) == (1, 2, 4, 6, 8, 10)
+            assert (one.n_members, *(settings.n_members for settings in more)) == (1, 2, 4, 6, 8, 10)
             assert one.reduction == "sum"
             for settings in more:  # several are summed up by themselves
-                assert settings.to_dict() == one.to_dict() | {"members": settings.members, "reduction": "auto"}
+                assert settings.to_dict() == one.to_dict() | {"n_members": settings.n_members, "reduction": "auto"}
 
     def test_no_published_number_has_changed(self) -> None:
         """The digest was taken when all of them were compared with the paper's tables, digit by digit."""
@@ -289,19 +288,19 @@ class TestOwn:
         assert spec.decisions == ("fixed", "expected_f1", "prior:2", "precision_floor:paper")
 
     def test_cross_fitting_may_stop_early(self, tmp_path: Path) -> None:
-        text = 'decisions = ["fixed"]\nsettings = { early_stopping = 3 }' + DECIDED.replace("held_out", "cross_fit")
+        text = 'decisions = ["fixed"]\nsettings = { patience = 3 }' + DECIDED.replace("held_out", "cross_fit")
         spec = load_spec(str(write(tmp_path, text)))
-        assert cell(spec, "spo_FUN", "plain", 0).settings.early_stopping == 3
+        assert cell(spec, "spo_FUN", "plain", 0).settings.patience == 3
 
     def test_a_rebuilt_dataset_has_the_numbers_of_the_original(self, tmp_path: Path) -> None:
         spec = load_spec(str(write(tmp_path, changed("[published.spo_FUN]", "[published.expr_FUN]"))))
         assert spec.published_for("expr_FUN_rebuilt", "plain") == {"f1": (0.61, 0.04)}
 
     def test_a_sweep_is_a_method_for_each_value(self, tmp_path: Path) -> None:
-        sweep = '[[sweeps]]\nseries = "s"\nsetting = "members"\nvalues = [1, 3]\nsettings = { focus = "gmu" }\n'
+        sweep = '[[sweeps]]\nseries = "s"\nsetting = "n_members"\nlabel = "members"\nvalues = [1, 3]\n'
         spec = load_spec(str(write(tmp_path, changed("[published", f"{sweep}\n[published"))))
         assert [method.name for method in spec.all_methods[2:]] == ["s, members=1", "s, members=3"]
-        assert cell(spec, "spo_FUN", "s, members=3", 0).settings.members == 3
+        assert cell(spec, "spo_FUN", "s, members=3", 0).settings.n_members == 3
 
     @pytest.mark.parametrize(
         ("text", "fault"),
@@ -313,23 +312,23 @@ class TestOwn:
             (changed('"none"', '"some"'), "method 'plain': weighting: Input should be"),
             (changed(WEIGHTED, 'name = "plain"\n'), "two methods are named 'plain'"),
             (changed(WEIGHTED, f'{WEIGHTED}datasets = ["seq_FUN"]\n'), "method 'weighted': datasets: 'seq_FUN' is not"),
-            (changed(WEIGHTED, f"{WEIGHTED}settings = {{ seed = 1 }}\n"), "method 'weighted': seed is not for a spec"),
+            (changed(WEIGHTED, f"{WEIGHTED}settings = {{ seed = 1 }}\n"), "method 'weighted': a spec cannot set seed"),
             (changed("f1 =", "f2 ="), "published.spo_FUN.plain.f2"),
             (changed("0.04", "-0.04"), "published.spo_FUN.plain.f1"),
             (changed("0.61", "nan"), "published.spo_FUN.plain.f1"),
             (changed("title =", "titel ="), "title: Field required"),
             (changed('\n\n[[methods]]\nname = "plain"', '\nseeds = 0\n\n[[methods]]\nname = "plain"'), "seeds: Input"),
             ('bold = ["best"]' + GOOD, "bold: 'best' is not one of plain, weighted"),
-            ('protocol = "held_out"' + GOOD, "method 'plain': the protocol 'held_out' holds rows out"),
+            ('protocol = "held_out"' + GOOD, "method 'plain': the protocol 'held_out' holds out rows"),
             ('protocol = "held-out"' + GOOD, "protocol: Input should be 'paper', 'held_out' or 'cross_fit'"),
-            ('decisions = ["fixed"]' + GOOD, "method 'plain': decisions need rows that it was not trained on"),
+            ('decisions = ["fixed"]' + GOOD, "method 'plain': decisions need held-out rows"),
             ('decisions = ["fixed"]' + changed(WEIGHTED, f'{WEIGHTED}protocol = "held_out"\n'), "'plain': decisions"),
             ('decisions = ["best"]' + DECIDED, "unknown threshold strategy 'best'"),
             ('decisions = ["fixed", "fixed:0.5"]' + DECIDED, "the decision 'fixed' is there twice"),
             ('decisions = ["fixed"]\nbold = ["plain"]' + DECIDED, "bold is for specs without decisions"),
-            ('decisions = ["fixed"]\nsettings = { early_stopping = 3 }' + DECIDED, "which decisions are fitted on"),
-            ('decisions = ["fixed"]\nsettings = { holdout = 0.2 }' + DECIDED, "holdout is no setting here; protocol"),
-            ('settings = { early_stopping = 3 }' + GOOD, "early_stopping needs validation rows, which are trained on"),
+            ('decisions = ["fixed"]\nsettings = { patience = 3 }' + DECIDED, "which decisions are fitted to"),
+            ('decisions = ["fixed"]\nsettings = { holdout = 0.2 }' + DECIDED, "a spec cannot set holdout; protocol"),
+            ('settings = { patience = 3 }' + GOOD, "patience needs validation rows, which are used for training"),
             ('one_seed = ["seq_FUN"]' + GOOD, "one_seed: 'seq_FUN' is not one of spo_FUN, expr_FUN_rebuilt"),
             ('colour = "red"' + GOOD, "unknown setting 'colour'"),
             ('reductions = { of = "x", against = "plain", measures = ["f1"] }' + GOOD, "reductions: 'x' is not one of"),
@@ -340,7 +339,7 @@ class TestOwn:
             ('panels = [{ kind = "nodes", title = "t", measures = ["f1"], methods = ["x"] }]' + GOOD, "panel 't': 'x'"),
             ('panels = [{ kind = "nodes", title = "t", measures = ["ap"] }]' + GOOD, "panel 't': 'ap' is not one of"),
             (changed(WEIGHTED, f"{WEIGHTED}datasets = []\n"), "methods.1.datasets"),
-            (changed(WEIGHTED, f"{WEIGHTED}settings = {{ early_stopping = 3 }}\n"), "early_stopping needs validation"),
+            (changed(WEIGHTED, f"{WEIGHTED}settings = {{ patience = 3 }}\n"), "patience needs validation"),
             (changed('["spo_FUN", ', '["spo_FUN", "spo_FUN", '), "'spo_FUN' is among the datasets twice"),
             ('title = "x"\ndatasets = ["spo_FUN"]\n', "there is no method"),
             ("title = ", "this is not TOML"),

@@ -12,15 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from rarenode.cli.specs import specs
-from rarenode.cli.table import table
+from rarenode.cli.paper import list_specs as specs
+from rarenode.cli.paper import table
 from rarenode.errors import ArgumentError, FileFormatError, MissingFileError
 from rarenode.metrics import Summary
-from rarenode.paper.comparison import Comparison, Difference, Estimate, Figure, Reduction, Row
+from rarenode.paper.comparison.scores import Comparison, Difference, Estimate, Figure, Reduction, Row
 from rarenode.paper.grid import cell, tasks
-from rarenode.paper.record import record_path, write_record
 from rarenode.paper.spec import Measure, load_spec, spec_names
-from rarenode.paper.table import as_json, as_markdown, escape
+from rarenode.paper.store import record_path, write_record
+from rarenode.paper.tables.markdown import escape
+from rarenode.paper.tables.scores import as_json, as_markdown
 from tests.paper.small_grid import made_up
 
 MEASURES: tuple[Measure, ...] = get_args(Measure)
@@ -225,7 +226,7 @@ def spec(tmp_path: Path) -> Path:
     for seed, f1 in enumerate((0.04, 0.06)):
         task = cell(experiment, "cellcycle_FUN", "plain", seed)
         scores = Summary(f1, 0.1, 0.05, 0.1, 0.25, nodes=499, nodes_predicted=130, nodes_found=100 + seed)
-        write_record(tmp_path / "results", task, *made_up(task, summary=scores, steps_per_second=1000.0))
+        write_record(tmp_path / "results", *made_up(task, summary=scores, steps_per_second=1000.0))
     return path
 
 
@@ -293,5 +294,5 @@ class TestSpecsCommand:
         needed = {task.cell.fingerprint for task in tasks(spec)}
         assert before[name] == [*spec.title.split(), str(len(needed)), "0"]
         task = cell(spec, "cellcycle_FUN", "None", 0)
-        write_record(tmp_path, task, *made_up(task))
+        write_record(tmp_path, *made_up(task))
         assert shown()[name][-1] == "1"

@@ -99,16 +99,27 @@ def _temporary(path: Path) -> Iterator[Path]:
     prefix = f".{path.name[:NAME_CHARACTERS]}."
     for other in [other for other in path.parent.iterdir() if _is_temporary(other.name, prefix)]:
         _remove_if_abandoned(other)
-    descriptor, name = tempfile.mkstemp(SUFFIX, prefix, path.parent)
+    descriptor, name = _make_locked(prefix, path.parent)
     try:
         if sys.platform != "win32":
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
             os.fchmod(descriptor, 0o666 & ~_umask())  # as an ordinary new file; mkstemp lets only the owner read
         yield Path(name)
     finally:
         os.close(descriptor)
         with suppress(OSError):
             Path(name).unlink(missing_ok=True)
+
+
+def _make_locked(prefix: str, folder: Path) -> tuple[int, str]:
+    """A new file that is locked; before it is, another writer may take it for abandoned and remove it."""
+    while True:
+        descriptor, name = tempfile.mkstemp(SUFFIX, prefix, folder)
+        if sys.platform == "win32":
+            return descriptor, name
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if Path(name).exists():
+            return descriptor, name
+        os.close(descriptor)
 
 
 def _is_temporary(name: str, prefix: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rarenode.cli import data, demo, evaluate, figure, fit, predict, report, reproduce, specs, table
+from rarenode.cli import data, demo, evaluate, fit, paper, predict, report
 from rarenode.cli.console import print_error
 from rarenode.cli.options import CommandWithOldNames
 from rarenode.errors import RarenodeError
@@ -39,11 +39,15 @@ app.command("evaluate", cls=CommandWithOldNames)(evaluate.evaluate)
 app.command("predict", cls=CommandWithOldNames)(predict.predict)
 app.command("report", cls=CommandWithOldNames)(report.report)
 app.command("settings")(fit.show_settings)
-app.command("specs")(specs.specs)
-app.command("reproduce")(reproduce.reproduce)
-app.command("table")(table.table)
-app.command("figure")(figure.figure)
 app.add_typer(data.app, name="data")
+app.add_typer(paper.app, name="paper")
+for _name, _command in (
+    ("specs", paper.list_specs),
+    ("reproduce", paper.run),
+    ("table", paper.table),
+    ("figure", paper.figure),
+):
+    app.command(_name, hidden=True)(_command)  # as these commands were called before `rarenode paper`
 
 
 def _print_version(wanted: bool) -> None:

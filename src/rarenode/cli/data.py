@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -98,7 +97,6 @@ def describe_dataset(
         ("features", f"{entry.features}: {entry.about}"),
         ("hierarchy", f"{entry.kind}, {entry.nodes} nodes, {entry.edges} edges, {entry.scored} nodes scored"),
         ("not scored", ", ".join(entry.unscored)),
-        ("training", ", ".join(f"{key} {value}" for key, value in asdict(entry.hyperparameters).items())),
         ("data root", str(data_root(root))),
         *((file.split, _describe_file(file, root)) for file in entry.files),
         ("source", entry.source),

@@ -1,4 +1,4 @@
-"""The catalogue of the paper's datasets: their files, sizes and checksums, and the paper's hyperparameters.
+"""The catalogue of the paper's datasets: their files, sizes and checksums.
 
 The entries are written in ``catalogue.toml`` and read into frozen records here. `data_root` is the folder that holds
 their files.
@@ -29,19 +29,6 @@ ALL = "all"
 """In a list of names, stands for all datasets of the paper."""
 
 ENVIRONMENT_VARIABLE = "RARENODE_DATA"
-
-
-@dataclass(frozen=True, slots=True)
-class Hyperparameters:
-    """The hyperparameters of the paper for a dataset."""
-
-    hidden: int
-    learning_rate: float
-    epochs: int
-    layers: int
-    dropout: float
-    batch_size: int
-    weight_decay: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +74,6 @@ class CatalogueEntry:
     edges: int
     unscored: tuple[str, ...]
     """Nodes that are excluded from the loss and the metrics."""
-    hyperparameters: Hyperparameters
     citations: tuple[str, ...]
     licence: str
 
@@ -178,7 +164,6 @@ def _entry(name: str, document: Mapping[str, Any]) -> CatalogueEntry:
         nodes=table["nodes"],
         edges=table["edges"],
         unscored=tuple(group["unscored"]),
-        hyperparameters=Hyperparameters(**document["hyperparameters"], **table["hyperparameters"]),
         citations=tuple(document["citations"][key] for key in (*group["citations"], *table.get("citations", ()))),
         licence=document["licence"].strip(),
     )

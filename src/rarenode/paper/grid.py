@@ -7,23 +7,24 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from rarenode.config import Settings
 from rarenode.data.catalogue import find_entry
 from rarenode.errors import ArgumentError
+from rarenode.models import MlpEnsemble
 from rarenode.objective.weights import FORMS
-from rarenode.paper.spec import SAID_OTHERWISE, Protocol, Spec
-from rarenode.training.presets import PRESETS
-from rarenode.training.settings import WITHOUT_INFLUENCE, Settings
+from rarenode.paper.as_published import settings_for
+from rarenode.paper.record_settings import decisive, default_of, differing
+from rarenode.paper.spec import Protocol, Spec
 
-FOLDS: int = PRESETS["best"]["folds"]
+FOLDS = 3
 """Of the protocol ``cross_fit``."""
-BESIDE_THE_RESULT = WITHOUT_INFLUENCE | SAID_OTHERWISE | {"engine"}
-"""Settings that do not make another training: engines compute the same, and a cell has a protocol of its own."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A dataset, settings and a protocol: all that a training follows from. Methods of several specs may share one."""
+    """A dataset, settings and a protocol, which determine a training. Methods of several specs may share one."""
 
     dataset: str
     settings: Settings
@@ -31,53 +32,49 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """What differs from the paper's hyperparameters, readable, and a fingerprint: the name of its record's file.
-
-        The fingerprint is of the settings that are not rarenode's defaults, so that a setting added to rarenode later
-        does not change it. The protocol is told, and is in the fingerprint, where it is not the paper's.
-        """
-        protocol = {} if self.protocol == "paper" else {"protocol": self.protocol}
-        told = ",".join(f"{name}={value}" for name, value in sorted((self._differing() | protocol).items()))
-        return f"{told[:120]}-{self.fingerprint[:12]}"
+        """The name of its record's file: readable differences from the paper's hyperparameters, and a fingerprint."""
+        usual = decisive(settings_for(self.dataset)) | {"seed": None}
+        shown = {name: value for name, value in self.decisive.items() if value != usual.get(name, default_of(name))}
+        if self.protocol != "paper":
+            shown["protocol"] = self.protocol
+        text = ",".join(f"{name}={value}" for name, value in sorted(shown.items()))
+        return f"{text[:120]}-{self.fingerprint[:12]}"
 
     @property
     def fingerprint(self) -> str:
-        """sha256 of dataset, settings and protocol."""
-        defaults = Settings().to_dict()
-        chosen = {name: value for name, value in self.decisive.items() if value != defaults[name]}
-        content = [self.dataset, chosen] if self.protocol == "paper" else [self.dataset, chosen, self.protocol]
+        """sha256 of the dataset, the settings that differ from the defaults of records, and the protocol.
+
+        A setting that is added to rarenode later does not change it, as long as it has its default.
+        """
+        content = [self.dataset, differing(self.settings)] + ([] if self.protocol == "paper" else [self.protocol])
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode("ascii")).hexdigest()
 
     @property
-    def decisive(self) -> dict[str, object]:
-        """The settings that make it this training."""
-        return decisive_of(self.settings)
+    def decisive(self) -> dict[str, Any]:
+        """The settings that make it this training, by the names of records."""
+        return decisive(self.settings)
 
     @property
     def cost(self) -> float:
-        """About how long it takes, in no particular unit: parameters updated over all steps."""
+        """About how long it takes, in no particular unit: the parameters that all steps update."""
         entry, settings = find_entry(self.dataset), self.settings
         valid = None if self.protocol == "held_out" else entry.file("valid")
         rows = sum(file.rows for file in (entry.file("train"), valid) if file is not None)
         trainings = FOLDS if self.protocol == "cross_fit" else 1  # each fold without its part, then once with all
-        clones = 0.0 if settings.resample == "none" else 0.4
-        shapes = settings.shape(entry.features, entry.nodes).parameter_shapes.values()
-        per_step = sum(map(math.prod, shapes)) + 20_000 * settings.members  # a pass has a price of its own
+        clones = 0.0 if settings.resampling == "none" else 0.4
+        shapes = MlpEnsemble.from_settings(settings, entry.features, entry.nodes).parameter_shapes.values()
+        per_step = sum(map(math.prod, shapes)) + 20_000 * settings.n_members  # a pass has its own cost
         return trainings * settings.epochs * rows * (1 + clones) / settings.batch_size * per_step
-
-    def _differing(self) -> dict[str, object]:
-        usual = Settings.from_paper(find_entry(self.dataset).hyperparameters).to_dict() | {"seed": None}
-        return {name: value for name, value in self.decisive.items() if value != usual[name]}
 
 
 @dataclass(frozen=True)
 class Task:
-    """A cell, what the spec calls it, and what it is judged under."""
+    """A cell, its method in the spec, and the decisions to score."""
 
     cell: Cell
     method: str
     decisions: tuple[str, ...] = ()
-    """None where the protocol is the paper's."""
+    """Empty where the protocol is the paper's."""
 
     def __str__(self) -> str:
         return f"{self.cell.dataset}, {self.method}, seed {self.cell.settings.seed}"
@@ -95,7 +92,7 @@ def tasks(
         spec: the experiment.
         datasets: only these.
         methods: only these.
-        seeds: how many for each, instead of what the spec says.
+        seeds: how many for each, instead of the spec's.
 
     Raises:
         ArgumentError: the spec has no such dataset or method.
@@ -123,25 +120,22 @@ def cell(spec: Spec, dataset: str, method: str, seed: int) -> Cell:
     return Cell(dataset, settings, spec.protocol_of(chosen))
 
 
-def decisive_of(settings: Settings) -> dict[str, object]:
-    """The settings that a training follows from, by their names."""
-    return {name: value for name, value in settings.to_dict().items() if name not in BESIDE_THE_RESULT}
-
-
 def simplest(settings: Settings) -> Settings:
-    """The settings with defaults in place of what has no say, so that equal trainings are one.
+    """The settings with defaults in place of those without influence, so that equal trainings are one cell.
 
     >>> simplest(Settings(weighting="none", w0=0.5)) == simplest(Settings(mix=0.0))
     True
     """
     idle: set[str] = set()
     changes: dict[str, object] = {}
-    if settings.reduction == ("sum" if settings.members > 1 else "mean"):
+    if settings.reduction == ("sum" if settings.n_members > 1 else "mean"):
         idle.add("reduction")  # what auto would choose
-    if settings.focus is None:
+    if settings.focus == "none":
         idle |= {"u0", "k"}
+    if "forest" not in settings.models:
+        idle.add("n_trees")
     if settings.weighting != "none" and settings.side == FORMS[settings.weighting][0]:
-        idle.add("side")  # the weighting's own
+        idle.add("side")  # what auto would choose
     if settings.weighting == "none" or settings.mix == 0:
         changes["weighting"] = "none"
         idle |= {"w0", "side", "classes", "mix", "schedule"}

@@ -1,96 +1,194 @@
-"""`measure`: train one cell as the paper did, and score it on the test rows once."""
+"""One training of a cell: rows as its protocol divides them, then scores, or probabilities to decide with.
+
+Rows are the same for every seed, so trainings of a method differ by nothing but the training.
+"""
 
 from __future__ import annotations
 
 import math
 import os
 import platform
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from statistics import median
+from time import perf_counter
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
-from rarenode.data.dataset import Dataset, load_dataset
+from rarenode.data.dataset import Dataset, DatasetSplits
+from rarenode.data.split import HierarchicalSplit
+from rarenode.errors import ArgumentError
 from rarenode.metrics import node_scores, summary
-from rarenode.paper.grid import Cell
-from rarenode.paper.record import DatasetNodes, PredictedNodes, Record
-from rarenode.training import TrainingRows, train
-from rarenode.training.progress import Outlook, Silent
+from rarenode.models import MlpEnsemble
+from rarenode.paper.as_published import load_as_published
+from rarenode.paper.grid import FOLDS, Cell
+from rarenode.paper.record import DatasetNodes, FixedScores, PredictedNodes, Record, Training
+from rarenode.paper.spec import Protocol
+from rarenode.paper.store import Probabilities
+from rarenode.training import Callback, Plan, TrainedModel, train_model
+from rarenode.training.out_of_fold import cross_fit
 
+SPLIT = HierarchicalSplit(share=0.2, seed=0)
+"""Holds out training rows of a dataset that has no validation rows."""
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
-def measure(cell: Cell, root: Path | None = None) -> tuple[Record, DatasetNodes]:
-    """Train and score.
+# --- rows ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class DividedRows:
+    """A dataset, divided as a protocol requires."""
+
+    splits: DatasetSplits
+    training: Dataset
+    """What the model learns from."""
+    held_out: Dataset
+    """What thresholds are fitted to. Under the protocol ``cross_fit`` these are the training rows."""
+
+    @property
+    def training_positives(self) -> NDArray[np.int64]:
+        """(nodes,): how many training rows have each node."""
+        return np.asarray(self.training.Y.sum(axis=0, dtype=np.int64))
+
+    @property
+    def prior(self) -> NDArray[np.float64]:
+        """(nodes,): the fraction of training rows that have each node."""
+        return self.training_positives / len(self.training)
+
+
+def divide(splits: DatasetSplits, protocol: Protocol) -> DividedRows:
+    """Divide the rows of a dataset.
+
+    Raises:
+        ArgumentError: the protocol is ``paper``, which holds out no rows.
+    """
+    if protocol == "cross_fit":
+        rows = splits.train_and_valid
+        return DividedRows(splits, rows, rows)
+    if protocol != "held_out":
+        raise ArgumentError(f"the protocol {protocol!r} holds out no rows")
+    if splits.valid is not None:
+        return DividedRows(splits, splits.train, splits.valid)
+    kept, held_out = SPLIT.split(splits.train.Y, splits.hierarchy)
+    return DividedRows(splits, splits.train.take(kept), splits.train.take(held_out))
+
+
+@lru_cache(maxsize=3)
+def load_once(name: str, root: Path | None) -> DatasetSplits:
+    """`load_as_published`, with a small cache: a grid returns to a dataset for every method."""
+    return load_as_published(name, root)
+
+
+# --- trainings -----------------------------------------------------------------------------------------------------
+
+
+def measure(
+    cell: Cell, root: Path | None = None, *, work: Path | None = None, callback: Callback | None = None
+) -> tuple[Record, DatasetNodes]:
+    """Train under the paper's protocol, and score the test rows at the threshold 0.5.
 
     Args:
         cell: what to train.
         root: the folder of the data; None is that of ``RARENODE_DATA``.
+        work: where checkpoints are kept; a training continues from one that is there. None keeps none.
+        callback: is called after every step and epoch.
     """
-    dataset = load_once(cell.dataset, root)
-    rows = TrainingRows.from_dataset(dataset)
-    _forget_peak()
-    watch = _Outlook()
-    model = train(rows, cell.settings, watch=watch)
+    splits = load_once(cell.dataset, root)
+    _reset_peak()
+    steps = _Steps(callback)
+    model = train_model(
+        splits.train_and_valid, cell.settings, prepare=False, folder=work, resume=work is not None, callback=steps
+    )
     peak = _peak_bytes()
-    probs = model.predict_proba(dataset.test.X)
-    scores = node_scores(dataset.test.Y, probs >= 0.5)
-    predicted = np.flatnonzero((scores.predicted > 0) & dataset.scored)
-    epochs = model.history
-    parameters = sum(map(math.prod, model.shape.parameter_shapes.values()))
+    test, scored = splits.test, splits.scored
+    probs = model.predict_proba(test.X)
+    scores = node_scores(test.Y, probs >= 0.5)
+    predicted = np.flatnonzero((scores.predicted > 0) & scored)
+    shape = MlpEnsemble.from_settings(cell.settings, test.n_features, len(splits.hierarchy))
     record = Record(
-        dataset=cell.dataset,
-        settings=cell.settings,
-        engine=model.engine,
-        versions=dict(model.versions),
-        machine=machine(),
-        threads=numba.get_num_threads(),
-        steps_per_epoch=watch.outlook.batches,
-        summary=summary(dataset.test.Y, probs, scored=dataset.scored),
-        seconds=round(sum(epoch.seconds for epoch in epochs), 3),
-        steps_per_second=round(median(epoch.steps_per_second for epoch in epochs), 2),
-        seconds_per_epoch=round(median(epoch.seconds for epoch in epochs), 4),
-        training_bytes=3 * 4 * parameters,
-        peak_bytes=peak,
-        nodes=PredictedNodes(
-            column=tuple(predicted.tolist()),
-            predicted=tuple(scores.predicted[predicted].tolist()),
-            true_positives=tuple(scores.true_positives[predicted].tolist()),
+        **dict(_describe(cell, model, sum(epoch.seconds for epoch in model.history))),
+        fixed=FixedScores(
+            steps_per_epoch=steps.per_epoch,
+            summary=summary(test.Y, probs, scored=scored),
+            steps_per_second=round(median(epoch.steps_per_second for epoch in model.history), 2),
+            seconds_per_epoch=round(median(epoch.seconds for epoch in model.history), 4),
+            training_bytes=3 * 4 * sum(map(math.prod, shape.parameter_shapes.values())),
+            peak_bytes=peak,
+            nodes=PredictedNodes(
+                column=tuple(predicted.tolist()),
+                predicted=tuple(scores.predicted[predicted].tolist()),
+                true_positives=tuple(scores.true_positives[predicted].tolist()),
+            ),
         ),
     )
     nodes = DatasetNodes(
-        hierarchy=dataset.hierarchy.fingerprint,
-        names=dataset.hierarchy.nodes,
-        scored=tuple(dataset.scored.tolist()),
+        hierarchy=splits.hierarchy.fingerprint,
+        names=splits.hierarchy.nodes,
+        scored=tuple(scored.tolist()),
         training_rows=tuple(model.training_positives.tolist()),
         test_rows=tuple(scores.support.tolist()),
     )
     return record, nodes
 
 
-class _Outlook(Silent):
-    """Keeps what a training said it would do."""
+def predict_unseen(
+    cell: Cell, rows: DividedRows, *, work: Path | None = None, callback: Callback | None = None
+) -> Probabilities:
+    """Train under a protocol that holds out rows, and predict held-out and test rows; see `measure`."""
+    resume = work is not None
+    if cell.protocol == "cross_fit":
+        began = perf_counter()
+        settings = cell.settings.changed(cv=FOLDS)
+        fitted = cross_fit(rows.training, settings, prepare=False, folder=work, resume=resume, callback=callback)
+        model, held_out, seconds = fitted.model, fitted.probs, perf_counter() - began
+    else:
+        model = train_model(
+            rows.training, cell.settings, prepare=False, folder=work, resume=resume, callback=callback
+        )
+        held_out, seconds = model.predict_proba(rows.held_out.X), sum(epoch.seconds for epoch in model.history)
+    test = model.predict_proba(rows.splits.test.X)
+    return Probabilities(_describe(cell, model, seconds), len(model.history), held_out, test)
 
-    def started(self, outlook: Outlook) -> None:
-        """See `Watch`."""
-        self.outlook = outlook
+
+def _describe(cell: Cell, model: TrainedModel, seconds: float) -> Training:
+    return Training(
+        dataset=cell.dataset,
+        settings=cell.settings,
+        protocol=cell.protocol,
+        engine=model.engine,
+        versions=dict(model.versions),
+        machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        threads=numba.get_num_threads(),
+        seconds=round(seconds, 3),
+    )
 
 
-@lru_cache(maxsize=3)
-def load_once(name: str, root: Path | None) -> Dataset:
-    """`load_dataset`, remembered for a while: a grid comes back to a dataset for every method."""
-    return load_dataset(name, root)
+class _Steps(Callback):
+    """Notes the number of steps in an epoch, and passes everything on."""
+
+    def __init__(self, then: Callback | None) -> None:
+        self.then = Callback() if then is None else then
+        self.per_epoch = 0
+
+    def on_start(self, plan: Plan) -> None:
+        """See `Callback`."""
+        self.per_epoch = plan.batches
+        self.then.on_start(plan)
+
+    def on_batch(self, epoch: int, batch: int, loss: float) -> None:
+        """See `Callback`."""
+        self.then.on_batch(epoch, batch, loss)
 
 
-def machine() -> str:
-    """What this runs on."""
-    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+# --- memory --------------------------------------------------------------------------------------------------------
 
 
-def _forget_peak() -> None:
-    """Start the count of the most memory held anew; only Linux can."""
+def _reset_peak() -> None:
+    """Start to measure the peak of memory again; only Linux can."""
     try:
         CLEAR.write_text("5", encoding="ascii")
     except OSError:

@@ -1,172 +1,365 @@
-"""`reproduce`: train what is missing of a grid, and keep each result as it comes.
+"""`run_tasks`: train what has no record yet, and keep each result as soon as it is there.
 
-A cell whose protocol is the paper's is trained and scored. Any other is trained, which leaves its scores behind, and
-then decided; where scores are there, and decisions are wanted that its record has not, it is decided without training.
+A cell under the paper's protocol is trained and scored. Any other is trained, which leaves its probabilities behind,
+and then judged; if only decisions are missing, it is judged without training.
 
-Trainings run in processes of their own, ``jobs`` side by side, which share the cores between them. A training's record
-is written by its process before anyone is told, so whatever is killed, and whenever, costs only what was under way.
+Trainings run in their own processes, ``jobs`` side by side, which share the cores. Each keeps checkpoints in its work
+folder, so a kill costs minutes, and has the sole use of that folder, so two runners at once never train the same cell.
 No process outlives the one that started it.
 """
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
+import shutil
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
 from threading import Thread
-from typing import Protocol
+from time import monotonic, sleep
+from typing import Any, TypeVar
 
 import numba
 import torch
 
-from rarenode.errors import Interrupted, RarenodeError, TrainingError
-from rarenode.paper.decided import DecidedRecord, read_decided, write_decided
-from rarenode.paper.deciding import decide
-from rarenode.paper.grid import Task
-from rarenode.paper.held_out import divided_rows, score
-from rarenode.paper.measure import measure
-from rarenode.paper.record import NODES, Record, read_nodes, read_record, write_record
-from rarenode.paper.scores import read_scores, write_scores
+from rarenode._io.files import sole_use
+from rarenode._io.progress import Progress
+from rarenode.errors import (
+    FileFormatError,
+    FolderInUseError,
+    Interrupted,
+    RarenodeError,
+    ResumeError,
+    TrainingError,
+)
+from rarenode.paper.as_published import family_of
+from rarenode.paper.grid import Cell, Task
+from rarenode.paper.judge import judge
+from rarenode.paper.measure import divide, load_once, measure, predict_unseen
+from rarenode.paper.record import Record
+from rarenode.paper.store import (
+    NODES,
+    is_done,
+    load_record,
+    read_nodes,
+    read_probabilities,
+    read_record,
+    record_files,
+    work_folder,
+    write_probabilities,
+    write_record,
+)
+from rarenode.training import Callback
 
-AnyRecord = Record | DecidedRecord
+GRACE = 60.0
+"""Seconds that a training has to save a checkpoint when it is stopped."""
+SECONDS_PER_COST = 1.2e-9
+"""Where no record shows how fast trainings are."""
+T = TypeVar("T")
 
 
-class GridWatch(Protocol):
-    """Is told how a grid goes on."""
+@dataclass
+class Outcome:
+    """What became of the tasks of a run."""
 
-    def started(self, missing: Sequence[Task], done: int) -> None:
-        """The missing ones are about to be trained; ``done`` are there already."""
-
-    def began(self, task: Task) -> None:
-        """A training is next."""
-
-    def finished(self, task: Task, record: AnyRecord) -> None:
-        """A training is done, and its record is kept."""
-
-    def failed(self, task: Task, error: BaseException) -> None:
-        """A training came to nothing; others go on."""
-
-    def over(self) -> None:
-        """Nothing more will be told."""
+    present: int
+    """Had a record before."""
+    finished: list[Task] = field(default_factory=list)
+    skipped: list[Task] = field(default_factory=list)
+    """Another process is training them."""
+    stopped: list[Task] = field(default_factory=list)
+    """Were under way when the time was over; they continue from a checkpoint."""
+    waiting: list[Task] = field(default_factory=list)
+    """Were not started."""
+    failed: dict[str, list[Task]] = field(default_factory=dict)
+    """By error message."""
 
 
-def reproduce(tasks: Sequence[Task], folder: Path, jobs: int, root: Path | None, watch: GridWatch) -> None:
-    """Train the tasks that have no record in the folder, and decide what their records lack.
+def run_tasks(
+    tasks: Sequence[Task],
+    folder: Path,
+    *,
+    jobs: int = 1,
+    root: Path | None = None,
+    hours: float | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Train the tasks that have no record in the folder, in their order, and judge what their records lack.
 
     Args:
-        tasks: what is wanted.
-        folder: where records are kept.
+        tasks: what should have a record.
+        folder: of results.
         jobs: trainings side by side.
         root: the folder of the data; None is that of ``RARENODE_DATA``.
-        watch: is told what happens.
+        hours: after so many, no training is started, and those under way are stopped with a checkpoint.
+        progress: the display; None shows nothing.
 
     Raises:
-        TrainingError: some trainings failed, and all others were done; or no more can be, and the message says why.
+        TrainingError: some trainings failed, and all others are done; or none can continue, and the message says why.
         Interrupted: Ctrl-C. What is done is kept.
+        FileFormatError: a record in the folder is damaged.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TrainingError(f"records cannot be kept in {folder}: {error}") from None
-    missing = {task.cell.fingerprint: task for task in tasks if not _is_done(task, folder)}
-    for dataset in {task.cell.dataset for task in missing.values() if task.cell.protocol == "paper"}:
+    distinct = merge_tasks(tasks)
+    missing = [task for task in distinct if not is_done(folder, task)]
+    for dataset in {task.cell.dataset for task in missing if task.cell.protocol == "paper"}:
         if (folder / dataset / NODES).exists():
-            read_nodes(folder, dataset)  # better found damaged now than after a training
-    waiting = list(missing.values())[::-1]
-    watch.started(list(missing.values()), len({task.cell.fingerprint for task in tasks}) - len(missing))
-    failures: dict[str, list[Task]] = {}
-    running: dict[Future[AnyRecord], Task] = {}
-    jobs = max(1, min(jobs, len(waiting)))
-    not_ours = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(
-        jobs, multiprocessing.get_context("spawn"), _begin, (max(1, (os.cpu_count() or 1) // jobs),)
+            read_nodes(folder, dataset)  # damage should be found before a training, not after it
+    display = Progress(quiet=True) if progress is None else progress
+    run = _Run(missing, folder, Outcome(len(distinct) - len(missing)), display)
+    run.train(max(1, min(jobs, len(missing))), root, None if hours is None else monotonic() + 3600 * hours)
+    if failed := run.outcome.failed:
+        shown = " | ".join(f"{'; '.join(map(str, which))}: {error}" for error, which in failed.items())
+        raise TrainingError(f"{sum(map(len, failed.values()))} of {len(missing)} trainings failed. {shown}")
+    return run.outcome
+
+
+def merge_tasks(tasks: Iterable[Task]) -> list[Task]:
+    """Each cell once, at the place of its first task and with the decisions of all."""
+    merged: dict[str, Task] = {}
+    for task in tasks:
+        first = merged.setdefault(task.cell.fingerprint, task)
+        decisions = tuple(dict.fromkeys((*first.decisions, *task.decisions)))
+        merged[task.cell.fingerprint] = replace(first, decisions=decisions)
+    return list(merged.values())
+
+
+class _Run:
+    """A run under way, in the process that started it."""
+
+    def __init__(self, missing: list[Task], folder: Path, outcome: Outcome, progress: Progress) -> None:
+        self.folder, self.outcome, self.progress = folder, outcome, progress
+        self.total = len(missing)
+        self.running: dict[Future[Record | None], tuple[Task, float]] = {}
+        times = TrainingTimes.from_records(folder) if missing else TrainingTimes({})
+        self.seconds = {task.cell.fingerprint: times.seconds(task.cell) for task in missing}
+        self.done = 0.0
+        outcome.waiting = missing
+
+    def train(self, jobs: int, root: Path | None, deadline: float | None) -> None:
+        """Start the processes, and see to it that all of them end."""
+        there = f"; {self.outcome.present} are already done" if self.outcome.present else ""
+        self.progress.line(f"{self.total} trainings to do{there}")
+        if not self.total:
+            return
+        self.progress.start("", sum(self.seconds.values()))
+        context = multiprocessing.get_context("spawn")
+        stop = context.RawValue(ctypes.c_bool, False)
+        others = set(multiprocessing.active_children())
+        threads = max(1, (os.cpu_count() or 1) // jobs)
+        pool = ProcessPoolExecutor(jobs, context, _begin, (threads, stop))
+        try:
+            while self.running or (self.outcome.waiting and not stop.value):
+                while self.outcome.waiting and len(self.running) < jobs and not stop.value:
+                    task = self.outcome.waiting.pop(0)
+                    self.running[pool.submit(_make_and_keep, task, self.folder, root)] = task, monotonic()
+                self._collect()
+                if deadline is not None and monotonic() >= deadline and not stop.value:
+                    stop.value = True
+                    deadline += GRACE
+                elif deadline is not None and monotonic() >= deadline:
+                    self._give_up(others)
+        except BrokenProcessPool:  # it is not known which process died, because the others are ended with it
+            under_way = " | ".join(str(task) for task, _ in self.running.values()) or "between two trainings"
+            raise TrainingError(
+                f"{under_way}: a training process was killed, most likely because memory ran out; try fewer --jobs. "
+                "What is done is kept"
+            ) from None
+        except KeyboardInterrupt:
+            stop.value = True
+            self._await_checkpoints(others)
+            raise Interrupted("stopped; what is done is kept, and the same command continues from there") from None
+        finally:
+            self.progress.stop()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _collect(self) -> None:
+        """Wait for a moment, and take the results that are there."""
+        # Not for ever: where another library has its own handler for Ctrl-C, Python sees it only when a wait is over.
+        done = wait(self.running, timeout=1.0, return_when=FIRST_COMPLETED).done
+        for future in sorted(done, key=lambda future: future.exception() is not None):
+            task, _ = self.running[future]
+            try:
+                record = future.result()
+            except BrokenProcessPool:
+                raise
+            except Interrupted:
+                self.outcome.stopped.append(task)
+                self._show(f"{task}: stopped with a checkpoint", None)
+            except (RarenodeError, OSError, RuntimeError, MemoryError) as error:  # of this training; others continue
+                self.outcome.failed.setdefault(str(error) or type(error).__name__, []).append(task)
+                self._show(f"{task} FAILED: {error}", task)
+            else:
+                (self.outcome.skipped if record is None else self.outcome.finished).append(task)
+                self._show(f"{task}: {'another process trains it' if record is None else describe(task, record)}", task)
+            del self.running[future]
+        now = monotonic()
+        partly = sum(min(now - began, self.seconds[task.cell.fingerprint]) for task, began in self.running.values())
+        self.progress.update(self.done + 0.99 * partly, " | ".join(str(task) for task, _ in self.running.values()))
+
+    def _show(self, line: str, done: Task | None) -> None:
+        if done is not None:
+            self.done += self.seconds[done.cell.fingerprint]
+        outcome = self.outcome
+        ended = len(outcome.finished) + len(outcome.skipped) + sum(map(len, outcome.failed.values()))
+        self.progress.update(self.done, "")
+        left = f"; {self.progress.left}" if self.progress.left else ""
+        self.progress.line(f"[{ended}/{self.total}] {line}{left}")
+
+    def _await_checkpoints(self, others: set[Any]) -> None:
+        """Trainings save a checkpoint and end; a second Ctrl-C does not wait for them."""
+        with suppress(KeyboardInterrupt):
+            wait(self.running, timeout=GRACE)
+        self._kill(others)
+
+    def _give_up(self, others: set[Any]) -> None:
+        """The time is over, and a training could not be stopped: while a forest grows, for example."""
+        self._kill(others)
+        self.outcome.stopped += [task for task, _ in self.running.values()]
+        self.running.clear()
+
+    @staticmethod
+    def _kill(others: set[Any]) -> None:
+        for process in set(multiprocessing.active_children()) - others:
+            process.kill()
+            process.join()
+
+
+def describe(task: Task, record: Record) -> str:
+    """The result of a training, in a line."""
+    if record.decisions is not None:
+        decided = [each for name in task.decisions if (each := record.decisions.find(name)) is not None]
+        f1 = ", ".join(f"{100 * one.test.f1:.2f} with {one.strategy}" for one in decided)
+        return f"AP {100 * record.decisions.ap:.2f}, F1 {f1}; {record.seconds:.0f} s"
+    fixed = record.at_half
+    return (
+        f"F1 {100 * fixed.summary.f1:.2f}, recall {100 * fixed.summary.recall:.2f}, AP {100 * fixed.summary.ap:.2f}, "
+        f"{fixed.summary.nodes_found} nodes found; {record.seconds:.0f} s, {fixed.steps_per_second:,.0f} steps/s"
     )
-    try:
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                task = waiting.pop()
-                watch.began(task)
-                running[pool.submit(_make_and_keep, task, folder, root)] = task
-            # Not for ever: where another library has taken Ctrl-C for itself, it is not seen before a wait is over.
-            done = wait(running, timeout=1.0, return_when=FIRST_COMPLETED).done
-            for future in sorted(done, key=lambda future: future.exception() is not None):
-                task = running[future]
-                try:
-                    record = future.result()
-                except BrokenProcessPool:
-                    raise
-                except (RarenodeError, OSError, RuntimeError, MemoryError) as error:  # of this training; others go on
-                    failures.setdefault(str(error) or type(error).__name__, []).append(task)
-                    watch.failed(task, error)
-                else:
-                    watch.finished(task, record)
-                del running[future]
-    except BrokenProcessPool:  # nobody knows which process died, as the others are ended with it
-        under_way = " | ".join(map(str, running.values())) or "between two trainings"
-        raise TrainingError(
-            f"{under_way}: a process that trains was ended, most likely for want of memory; try fewer --jobs. "
-            "What is done is kept"
-        ) from None
-    except KeyboardInterrupt:
-        for process in set(multiprocessing.active_children()) - not_ours:
-            process.terminate()  # it would train to its end
-        pool.shutdown(wait=True, cancel_futures=True)
-        raise Interrupted("stopped; what is done is kept, and the same command goes on from there") from None
-    finally:
-        watch.over()
-        pool.shutdown(wait=False, cancel_futures=True)
-    if failures:
-        told = " | ".join(f"{'; '.join(map(str, which))}: {error}" for error, which in failures.items())
-        raise TrainingError(f"{sum(map(len, failures.values()))} of {len(missing)} trainings failed. {told}")
 
 
-def _is_done(task: Task, folder: Path) -> bool:
-    if task.cell.protocol == "paper":
-        return read_record(folder, task.cell) is not None
-    record = read_decided(folder, task.cell)
-    return record is not None and not record.lacks(task.decisions)
+class TrainingTimes:
+    """How long trainings take here: `Cell.cost`, calibrated by the times in records of similar trainings."""
+
+    def __init__(self, rates: dict[tuple[object, ...], list[float]]) -> None:
+        self.rates = {group: median(values) for group, values in rates.items()}
+
+    @classmethod
+    def from_records(cls, folder: Path) -> TrainingTimes:
+        """Seconds per cost of all records in a folder; damaged ones do not count."""
+        rates: dict[tuple[object, ...], list[float]] = {}
+        for path in record_files(folder):
+            try:
+                record = load_record(path)
+            except FileFormatError:
+                continue
+            for group in _groups(record.cell):
+                rates.setdefault(group, []).append(record.seconds / record.cell.cost)
+        return cls(rates)
+
+    def seconds(self, cell: Cell) -> float:
+        """The estimate for one training."""
+        return cell.cost * next((self.rates[group] for group in _groups(cell) if group in self.rates), SECONDS_PER_COST)
 
 
-def _make_and_keep(task: Task, folder: Path, root: Path | None) -> AnyRecord:
-    make = _train_and_keep if task.cell.protocol == "paper" else _decide_and_keep
-    return make(task, folder, root)
+def _groups(cell: Cell) -> tuple[tuple[object, ...], ...]:
+    """Trainings that are similar, from those most similar to all."""
+    kind = cell.protocol == "cross_fit", cell.settings.n_members > 1
+    return (*kind, family_of(cell.dataset)), kind, ()
 
 
-def _train_and_keep(task: Task, folder: Path, root: Path | None) -> Record:
-    record, nodes = measure(task.cell, root)
-    write_record(folder, task.cell, record, nodes)
-    return record
+# --- in a training process -----------------------------------------------------------------------------------------
+
+_stop: Any = None
+"""Shared with the process that started this one; its ``value`` becomes True when trainings should stop."""
+_busy = False
 
 
-def _decide_and_keep(task: Task, folder: Path, root: Path | None) -> DecidedRecord:
-    """Train only where there are no scores; a record keeps the decisions that others have asked for."""
-    rows = divided_rows(task.cell, root)
-    scores = read_scores(folder, task.cell, rows.held_out.Y.shape, rows.dataset.test.Y.shape)
-    if scores is None:
-        scores = score(task.cell, rows)
-        write_scores(folder, task.cell, scores)
-    before = read_decided(folder, task.cell)
-    decisions = dict.fromkeys((*(() if before is None else before.strategies), *task.decisions))
-    record = decide(rows, scores, tuple(decisions))
-    write_decided(folder, task.cell, record)
-    return record
+class _StopAtStep(Callback):
+    """Ends a training between two steps, as Ctrl-C would: it saves a checkpoint and raises `Interrupted`."""
+
+    def on_batch(self, epoch: int, batch: int, loss: float) -> None:
+        """See `Callback`."""
+        if _stop is not None and _stop.value:
+            raise KeyboardInterrupt
 
 
-def _begin(threads: int) -> None:
-    """What a process does before it trains."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent as well, which ends its processes
+def _begin(threads: int, stop: Any) -> None:
+    """Prepare a process for trainings."""
+    global _stop  # noqa: PLW0603 (a pool can hand nothing else to its processes)
+    _stop = stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent as well, which stops its processes
     Thread(target=_end_with_parent, daemon=True).start()
     numba.set_num_threads(min(threads, numba.get_num_threads()))
     torch.set_num_threads(threads)
 
 
 def _end_with_parent() -> None:
-    """A parent that is killed cannot end its processes, which would wait forever for the next training."""
+    """A parent that is killed cannot end its processes: they save a checkpoint and end by themselves."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
+        _stop.value = True
+        last = monotonic() + GRACE
+        while _busy and monotonic() < last:
+            sleep(0.1)
         os._exit(1)
+
+
+def _make_and_keep(task: Task, folder: Path, root: Path | None) -> Record | None:
+    """The record of a task, which is written before this returns; None if another process is training it."""
+    global _busy  # noqa: PLW0603 (`_end_with_parent` runs in another thread)
+    work = work_folder(folder, task.cell)
+    _busy = True
+    try:
+        with sole_use(work):
+            record = read_record(folder, task.cell) if is_done(folder, task) else None  # another may have been faster
+            if record is None:
+                record = _make(task, folder, root, work)
+            shutil.rmtree(work)
+            return record
+    except FolderInUseError:
+        return None
+    finally:
+        _busy = False
+
+
+def _make(task: Task, folder: Path, root: Path | None, work: Path) -> Record:
+    cell, stop = task.cell, _StopAtStep()
+    if cell.protocol == "paper":
+        record, nodes = _resuming(lambda: measure(cell, root, work=work, callback=stop), work)
+        write_record(folder, record, nodes)
+        return record
+    rows = divide(load_once(cell.dataset, root), cell.protocol)
+    probabilities = read_probabilities(folder, cell, rows.held_out.Y.shape, rows.splits.test.Y.shape)
+    if probabilities is None:
+        probabilities = _resuming(lambda: predict_unseen(cell, rows, work=work, callback=stop), work)
+        write_probabilities(folder, probabilities)
+    before = read_record(folder, cell)
+    known = () if before is None else before.decided.strategies
+    record = judge(rows, probabilities, tuple(dict.fromkeys((*known, *task.decisions))))
+    write_record(folder, record)
+    return record
+
+
+def _resuming(train: Callable[[], T], work: Path) -> T:
+    """Train from the checkpoint in the work folder; if that is damaged or of another version, from the beginning."""
+    try:
+        return train()
+    except (ResumeError, FileFormatError):
+        found = list(work.iterdir())
+        if not found:
+            raise
+        for path in found:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        return train()

@@ -1,19 +1,19 @@
 """`Spec`: an experiment as a TOML file, with the paper's numbers in it.
 
-A spec says which methods are trained on which datasets with how many seeds, and what was published for them. Specs of
-the paper's tables and figures ship with the package, under ``specs/``; a path to a file of one's own works as well, so
-that a method of one's own is one more ``[[methods]]``. Nothing in a spec is executed.
+A spec has the methods to train, the datasets and seeds to train them on, and what was published for them. Specs of the
+paper's tables and figures ship with the package, under ``specs/``; the path of any other file works as well, so a new
+method is one more ``[[methods]]``. Nothing in a spec is executed.
 
     title = "..."                               what it shows
     about = "..."                               where it is in the paper, and what to know
     datasets = ["cellcycle_FUN", ...]           names of the catalogue
     seeds = 3                                   trainings of each method on each dataset, with the seeds 0, 1, 2
-    one_seed = ["seq_FUN"]                      datasets where one training is enough, whatever seeds says
+    one_seed = ["seq_FUN"]                      datasets with a single training of each method
     bold = "others"                             or the names of the baselines to exceed
-    settings = { members = 10 }                 of all methods, on top of the paper's hyperparameters of a dataset
+    settings = { n_members = 10 }               of all methods, on top of the paper's hyperparameters of a dataset
     reductions = { of = "dropout", against = "GMU", measures = ["seconds_per_epoch", "f1"] }      see `Reductions`
     protocol = "held_out"                       see `Protocol`
-    decisions = ["fixed", "expected_f1"]        what each training is judged under, where rows are held out
+    decisions = ["fixed", "expected_f1"]        threshold strategies to score, where rows are held out
 
     [[methods]]
     name = "GMU"
@@ -25,13 +25,14 @@ that a method of one's own is one more ``[[methods]]``. Nothing in a spec is exe
 
     [[sweeps]]                                  one method for each value, named "GMU, members=2"
     series = "GMU"
-    setting = "members"
+    setting = "n_members"
+    label = "members"                           the setting's name in methods and figures; by default as it is
     values = [1, 2, 5, 10]
     settings = { focus = "gmu" }
 
     [[panels]]                                  of the figure: see `Panel`
     kind = "sweep"
-    setting = "members"
+    setting = "n_members"
     measures = ["f1"]
 
     [published.cellcycle_FUN]                   [mean, deviation], or the mean alone; scores in percent
@@ -43,34 +44,39 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from rarenode._io.text import explain
+from rarenode.config import Settings
+from rarenode.config.choices import Preset, parse_strategy, strategy_text
 from rarenode.data.catalogue import find_entry
 from rarenode.errors import ArgumentError, FileFormatError, MissingFileError
-from rarenode.thresholds import make_strategy
-from rarenode.training.presets import PresetName, preset
-from rarenode.training.settings import Settings
+from rarenode.paper.as_published import REBUILT, settings_for
 
 Measure = Literal["f1", "precision", "recall", "bin_ap", "ap", "seconds_per_epoch", "steps_per_second", "memory_mb"]
 Protocol = Literal["paper", "held_out", "cross_fit"]
-"""Which rows a training learns from, and which are left for decisions to be fitted on.
+"""Which rows a training learns from, and which are held out for thresholds.
 
-``paper``: it learns from training and validation rows, and is scored at the threshold 0.5. ``held_out``: it learns
-from the training rows; the validation rows are held out, or a part of the training rows where there are none.
-``cross_fit``: it learns from training and validation rows, and models trained without them tell the probabilities
-that decisions are fitted on.
+``paper``: trained on training and validation rows, scored at the threshold 0.5. ``held_out``: trained on the training
+rows; the validation rows are held out, or a part of the training rows where there are none. ``cross_fit``: trained on
+training and validation rows; thresholds are fitted to out-of-fold predictions.
 """
 PRECISION_OF_PAPER = "precision_floor:paper"
-"""A decision that `make_strategy` does not know: the floor is the precision of the best published row of a dataset."""
-SAID_OTHERWISE = frozenset({"decision", "rule", "holdout", "folds"})
-"""Settings that a spec has its own words for: protocol and decisions."""
-REBUILT = "_rebuilt"
-"""Ends the name of a dataset that was put together again; the paper's numbers are of the original."""
+"""A decision beyond those of `make_strategy`: the floor is the precision of a dataset's best published row."""
+BY_PROTOCOL: Mapping[str, Any] = MappingProxyType(
+    {"thresholds": "fixed", "rule": "add_ancestors", "holdout": None, "cv": None}
+)
+"""Settings that a spec replaces by protocol and decisions, with their values in a cell."""
+
+NONE, IMBALANCE = "None", ("imbalance_fun", "imbalance_go")
+"""A single model without weights, and the tables that have it."""
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Count = Annotated[int, Field(ge=1)]
@@ -83,34 +89,35 @@ class _Part(BaseModel):
 
 
 class Method(_Part):
-    """One way to train."""
+    """A way to train."""
 
     name: Name
     settings: dict[str, Any] = {}
     datasets: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     seeds: Count | None = None
     protocol: Protocol | None = None
-    preset: PresetName = "paper"
-    """Where settings come from that are not named: the paper's hyperparameters of a dataset, or another preset."""
+    preset: Preset = "paper"
+    """Where other settings come from: the paper's hyperparameters of a dataset, or the preset ``best``."""
 
     def settings_for(self, dataset: str, common: Mapping[str, Any], seed: int = 0) -> Settings:
         """How to train on a dataset, in a spec whose methods have some settings in common.
 
         Raises:
-            ArgumentError: a setting is none.
+            ArgumentError: something is not a setting, or out of range.
         """
-        changes = {**common, **self.settings, "seed": seed}
+        changes = {**BY_PROTOCOL, **common, **self.settings, "seed": seed}
         if self.preset == "paper":
-            return Settings.from_paper(find_entry(dataset).hyperparameters, **changes)
-        said_otherwise = {name: Settings.model_fields[name].default for name in SAID_OTHERWISE}
-        return preset(self.preset, **said_otherwise, **changes)
+            return settings_for(dataset, **changes)
+        return Settings.preset(self.preset, **changes)
 
 
 class Sweep(_Part):
-    """A way to train for each value of one setting."""
+    """A method for each value of one setting."""
 
     series: Name
     setting: str
+    label: Name | None = None
+    """The setting's name in methods and figures."""
     values: Annotated[tuple[float | int | str, ...], Field(min_length=1)]
     settings: dict[str, Any] = {}
     datasets: tuple[str, ...] | None = None
@@ -118,9 +125,9 @@ class Sweep(_Part):
     protocol: Protocol | None = None
 
     def method(self, value: float | int | str) -> Method:
-        """The way to train for one value."""
+        """The method of one value."""
         return Method(
-            name=f"{self.series}, {self.setting}={value}",
+            name=f"{self.series}, {self.label or self.setting}={value}",
             settings=self.settings | {self.setting: value},
             datasets=self.datasets,
             seeds=self.seeds,
@@ -161,7 +168,7 @@ class Spec(_Part):
     one_seed: tuple[str, ...] = ()
     protocol: Protocol = "paper"
     decisions: tuple[Name, ...] = ()
-    """As a strategy's ``name`` has them: whichever way a file writes a decision, it is one."""
+    """Threshold strategies, as `strategy_text` writes them."""
     bold: Literal["others"] | tuple[Name, ...] = ()
     settings: dict[str, Any] = {}
     methods: tuple[Method, ...] = ()
@@ -192,13 +199,15 @@ class Spec(_Part):
     @classmethod
     def _known_decisions(cls, decisions: tuple[str, ...]) -> tuple[str, ...]:
         try:
-            told = tuple(text if text == PRECISION_OF_PAPER else make_strategy(text).name for text in decisions)
+            names = tuple(
+                text if text == PRECISION_OF_PAPER else strategy_text(*parse_strategy(text)) for text in decisions
+            )
         except ArgumentError as error:
             raise ValueError(str(error)) from None
-        for name in told:
-            if told.count(name) > 1:
+        for name in names:
+            if names.count(name) > 1:
                 raise ValueError(f"the decision {name!r} is there twice")
-        return told
+        return names
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -218,27 +227,29 @@ class Spec(_Part):
             protocol = self.protocol_of(method)
             if protocol == "paper" and self.decisions:
                 raise ValueError(
-                    f"method {method.name!r}: decisions need rows that it was not trained on, which the protocol "
-                    "'paper' has not; choose protocol = 'held_out' or 'cross_fit'"
+                    f"method {method.name!r}: decisions need held-out rows, which the protocol 'paper' does not have; "
+                    "choose protocol = 'held_out' or 'cross_fit'"
                 )
             if protocol != "paper" and not self.decisions:
                 raise ValueError(
-                    f"method {method.name!r}: the protocol {protocol!r} holds rows out for decisions, and the spec has "
+                    f"method {method.name!r}: the protocol {protocol!r} holds out rows for decisions, and the spec has "
                     "none; for example, decisions = ['fixed', 'expected_f1']"
                 )
             if "seed" in self.settings | method.settings:
                 raise ValueError(
-                    f"method {method.name!r}: seed is not for a spec to set; seeds says how many there are"
+                    f"method {method.name!r}: a spec cannot set seed; seeds is the number of seeds"
                 )
-            for name in sorted(SAID_OTHERWISE & (self.settings | method.settings).keys()):
-                raise ValueError(f"method {method.name!r}: {name} is no setting here; protocol and decisions say it")
+            for name in sorted(BY_PROTOCOL.keys() & (self.settings | method.settings).keys()):
+                raise ValueError(
+                    f"method {method.name!r}: a spec cannot set {name}; protocol and decisions take its place"
+                )
             try:
                 settings = method.settings_for(self.datasets[0], self.settings)
             except ArgumentError as error:
                 raise ValueError(f"method {method.name!r}: {error}") from None
-            if protocol != "cross_fit" and settings.early_stopping is not None:
-                use = "are trained on" if protocol == "paper" else "decisions are fitted on"
-                raise ValueError(f"method {method.name!r}: early_stopping needs validation rows, which {use}")
+            if protocol != "cross_fit" and settings.patience is not None:
+                use = "are used for training" if protocol == "paper" else "decisions are fitted to"
+                raise ValueError(f"method {method.name!r}: patience needs validation rows, which {use}")
             for dataset in method.datasets or ():
                 _among(dataset, self.datasets, f"method {method.name!r}: datasets")
         for name in ("bold", "panels", "reductions", "published") if self.decisions else ():
@@ -289,6 +300,46 @@ def load_spec(spec: str) -> Spec:
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(spec_names())}"
         raise MissingFileError(f"{spec[:200]} is neither a spec of rarenode nor a file; {hint}") from None
     return _parse(text, spec)
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """A method in a table of the paper."""
+
+    spec: str
+    method: str
+    means: Mapping[Measure, float]
+    """Scores in percent."""
+
+
+def best_published(dataset: str, measure: Measure = "f1") -> PublishedRow | None:
+    """The published row with the best F1 among those that have the measure; the first of equally good ones.
+
+    Some tables have F1 alone. A rebuilt dataset has the rows of the original.
+
+    >>> best_published("cellcycle_FUN").means["f1"], best_published("cellcycle_FUN", "precision").means["f1"]
+    (7.46, 7.39)
+    """
+    rows = [row for row in _published_rows(dataset.removesuffix(REBUILT)) if {"f1", measure} <= row.means.keys()]
+    return max(rows, key=lambda row: row.means["f1"], default=None)
+
+
+def published_none(dataset: str) -> PublishedRow | None:
+    """The row "None" of the tables of single models, which have FunCat and GO datasets."""
+    rows = _published_rows(dataset.removesuffix(REBUILT))
+    return next((row for row in rows if row.method == NONE and row.spec in IMBALANCE), None)
+
+
+@cache
+def _published_rows(dataset: str) -> tuple[PublishedRow, ...]:
+    specs = {name: load_spec(name) for name in spec_names()}
+    return tuple(
+        PublishedRow(
+            name, method, {measure: mean for measure, (mean, _) in spec.published_for(dataset, method).items()}
+        )
+        for name, spec in specs.items()
+        for method in spec.published.get(dataset, {})
+    )
 
 
 def _parse(text: str, path: str) -> Spec:

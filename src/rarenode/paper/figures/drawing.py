@@ -29,8 +29,8 @@ from matplotlib.patches import Patch
 from rarenode._io.files import replacing
 from rarenode._io.text import printable
 from rarenode.errors import ArgumentError
-from rarenode.paper.comparison import Estimate
-from rarenode.paper.figures.chart import Chart, FigureData
+from rarenode.paper.comparison.scores import Estimate
+from rarenode.paper.figures.charts import Chart, FigureData
 
 Dash = Literal["-", "--", "-.", ":"]
 

@@ -1,11 +1,11 @@
-"""`decide`: judge one training's probabilities under many decisions.
+"""`judge`: the scores of one training's probabilities under many decisions.
 
-Every threshold comes from held-out rows, or from the probabilities of the test rows without their labels; the labels of
-the test rows are looked at only to score what was decided. Strategies see all nodes, scores count the scored ones.
+Thresholds are fitted to held-out rows, or to the probabilities of the test rows without their labels; labels of the
+test rows serve only for scoring. Strategies see all nodes, scores count the scored ones.
 
-For each strategy: both rules of coherence, no calibration, fitted on the held-out rows. Where ``expected_f1`` is among
-the strategies, it is fitted to probabilities under each calibration as well. Strategies that can do without labels and
-are worth it, `ON_TEST_ROWS`, are also fitted on the test rows themselves.
+Each strategy is scored with both rules of coherence, without calibration, fitted to the held-out rows. If
+``expected_f1`` is among them, it is also fitted to calibrated probabilities. The strategies of `ON_TEST_ROWS`, which
+need no labels, are also fitted to the test rows themselves.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, get_args
 
+import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.data.dataset import Split
 from rarenode.errors import ArgumentError
 from rarenode.metrics import Summary, rarity_masks, summary, summary_by_depth, summary_by_rarity
 from rarenode.metrics.average_precision import precision_at_recalls
-from rarenode.paper.decided import (
+from rarenode.paper.measure import DividedRows
+from rarenode.paper.record import (
     CalibrationName,
     CalibrationShown,
     Decided,
-    DecidedRecord,
+    DecisionScores,
     FittedOn,
     NodesFound,
+    Record,
     RowsDecided,
 )
-from rarenode.paper.held_out import DividedRows
-from rarenode.paper.published import best_published
-from rarenode.paper.scores import Scores
-from rarenode.paper.spec import PRECISION_OF_PAPER
+from rarenode.paper.spec import PRECISION_OF_PAPER, best_published
+from rarenode.paper.store import Probabilities
 from rarenode.thresholds import (
     Calibration,
     Isotonic,
@@ -51,41 +51,44 @@ from rarenode.thresholds import (
 from rarenode.thresholds.calibration_error import BINS
 
 CALIBRATED = "expected_f1"
-"""The strategy that is tried under each calibration."""
+"""The strategy that is tried with each calibration."""
 ON_TEST_ROWS = ("expected_f1", "prior")
-"""Strategies that are also fitted on the test rows, without labels."""
+"""Strategies that are also fitted to the test rows, without labels."""
 CALIBRATIONS: Mapping[CalibrationName, type[Calibration]] = MappingProxyType(
     {"temperature": Temperature, "temperature_by_depth": TemperatureByDepth, "isotonic": Isotonic}
 )
 
 
-def decide(rows: DividedRows, scores: Scores, decisions: Sequence[str]) -> DecidedRecord:
-    """Judge probabilities under decisions.
+def judge(rows: DividedRows, probabilities: Probabilities, decisions: Sequence[str]) -> Record:
+    """Score probabilities under decisions.
 
     Args:
-        rows: what the training was given, and what it was not.
-        scores: what it said of the latter.
-        decisions: names of strategies, as in a spec.
+        rows: as the training's protocol divides them.
+        probabilities: of held-out and test rows.
+        decisions: threshold strategies, as in a spec.
 
     Raises:
-        ArgumentError: a decision cannot be made; the message says which and why.
+        ArgumentError: a decision is not possible; the message says which and why.
     """
-    judge = _Judge(rows, _probabilities(rows, scores))
-    return DecidedRecord(
-        **dict(scores.training),
-        ap=_rounded(judge.ap(rows.dataset.test, scores.test)),
-        ap_held_out=_rounded(judge.ap(rows.held_out, scores.held_out)),
-        reliability={name: judge.reliability(name) for name in get_args(CalibrationName)},
-        curves=judge.curves(),
-        decided=tuple(judge.decided(decisions)),
+    scoring = _Judge(rows, _calibrated(rows, probabilities))
+    return Record(
+        **dict(probabilities.training),
+        decisions=DecisionScores(
+            epochs=probabilities.epochs,
+            ap=_rounded(scoring.ap(rows.splits.test.Y, probabilities.test)),
+            ap_held_out=_rounded(scoring.ap(rows.held_out.Y, probabilities.held_out)),
+            reliability={name: scoring.reliability(name) for name in get_args(CalibrationName)},
+            curves=scoring.curves(),
+            decided=tuple(scoring.decided(decisions)),
+        ),
     )
 
 
 def strategy_of(decision: str, dataset: str) -> Strategy:
-    """The strategy of a decision that a spec names.
+    """The threshold strategy of a decision in a spec.
 
     Raises:
-        ArgumentError: there is none of that name, or the paper has no precision for the dataset.
+        ArgumentError: there is no such strategy, or the paper has no precision for the dataset.
     """
     if decision != PRECISION_OF_PAPER:
         return make_strategy(decision)
@@ -96,7 +99,7 @@ def strategy_of(decision: str, dataset: str) -> Strategy:
 
 
 @dataclass(frozen=True, eq=False)
-class _Probabilities:
+class _Pair:
     held_out: NDArray[Any]
     test: NDArray[Any]
 
@@ -106,7 +109,7 @@ class _Judge:
     """Rows, and their probabilities under each calibration."""
 
     rows: DividedRows
-    probs: Mapping[CalibrationName, _Probabilities]
+    probs: Mapping[CalibrationName, _Pair]
 
     def decided(self, decisions: Sequence[str]) -> Iterator[Decided]:
         for decision in decisions:
@@ -119,8 +122,8 @@ class _Judge:
 
     def reliability(self, calibration: CalibrationName) -> CalibrationShown:
         """On the cells of test rows and scored nodes."""
-        scored = self.rows.dataset.scored
-        probs, Y = self.probs[calibration].test[:, scored], self.rows.dataset.test.Y[:, scored]
+        scored = self.rows.splits.scored
+        probs, Y = self.probs[calibration].test[:, scored], self.rows.splits.test.Y[:, scored]
         bins = reliability(probs, Y, BINS)
         by_rarity = ece_by_rarity(probs, Y, self.rows.training_positives[scored], BINS)
         return CalibrationShown(
@@ -132,26 +135,26 @@ class _Judge:
         )
 
     def curves(self) -> dict[str, tuple[float, ...] | None]:
-        """Of the probabilities of test rows as the model gave them."""
+        """Of the test rows, without calibration."""
         count, found = self.rows.training_positives, {}
         for band, mask in rarity_masks(count).items():
-            nodes = self.rows.dataset.scored & mask
-            curve = precision_at_recalls(self.rows.dataset.test.Y[:, nodes], self.probs["none"].test[:, nodes])
+            nodes = self.rows.splits.scored & mask
+            curve = precision_at_recalls(self.rows.splits.test.Y[:, nodes], self.probs["none"].test[:, nodes])
             found[band] = None if curve is None else tuple(map(_rounded, curve.tolist()))
         return found
 
-    def ap(self, split: Split, probs: NDArray[Any]) -> float:
-        return summary(split.Y, probs, scored=self.rows.dataset.scored).ap
+    def ap(self, Y: NDArray[np.bool_], probs: NDArray[Any]) -> float:
+        return summary(Y, probs, scored=self.rows.splits.scored).ap
 
     def _by(
         self, decision: str, calibration: CalibrationName, fitted_on: FittedOn, rules: Sequence[Rule]
     ) -> Iterator[Decided]:
         probs = self.probs[calibration]
         thresholds = self._fit(decision, probs, fitted_on)
-        hierarchy, scored, test = self.rows.dataset.hierarchy, self.rows.dataset.scored, self.rows.dataset.test
+        hierarchy, scored, test = self.rows.splits.hierarchy, self.rows.splits.scored, self.rows.splits.test
         for rule in rules:
             ruled = replace(thresholds, rule=rule)
-            # 0 and 1 are probabilities too: a summary of them is that of the decisions.
+            # 0 and 1 are probabilities too, so `summary` scores decisions as well.
             on_test = ruled.decide(probs.test, hierarchy)
             by_rarity = summary_by_rarity(test.Y, on_test, self.rows.training_positives, scored=scored)
             by_depth = summary_by_depth(test.Y, on_test, hierarchy, scored=scored)
@@ -168,19 +171,19 @@ class _Judge:
                 by_depth={depth: _nodes(each) for depth, each in by_depth.items()},
             )
 
-    def _fit(self, decision: str, probs: _Probabilities, fitted_on: FittedOn) -> Thresholds:
-        strategy = strategy_of(decision, self.rows.dataset.name)
+    def _fit(self, decision: str, probs: _Pair, fitted_on: FittedOn) -> Thresholds:
+        strategy = strategy_of(decision, self.rows.splits.name)
         if fitted_on == "test_without_labels":
             return strategy.fit(probs.test, prior=self.rows.prior)
         return strategy.fit(probs.held_out, self.rows.held_out.Y, prior=self.rows.prior)
 
 
-def _probabilities(rows: DividedRows, scores: Scores) -> dict[CalibrationName, _Probabilities]:
-    found: dict[CalibrationName, _Probabilities] = {"none": _Probabilities(scores.held_out, scores.test)}
-    hierarchy = rows.dataset.hierarchy
+def _calibrated(rows: DividedRows, given: Probabilities) -> dict[CalibrationName, _Pair]:
+    found: dict[CalibrationName, _Pair] = {"none": _Pair(given.held_out, given.test)}
+    hierarchy = rows.splits.hierarchy
     for name, kind in CALIBRATIONS.items():
-        fitted = kind.fit(scores.held_out, rows.held_out.Y, hierarchy)
-        found[name] = _Probabilities(fitted.apply(scores.held_out, hierarchy), fitted.apply(scores.test, hierarchy))
+        fitted = kind.fit(given.held_out, rows.held_out.Y, hierarchy)
+        found[name] = _Pair(fitted.apply(given.held_out, hierarchy), fitted.apply(given.test, hierarchy))
     return found
 
 

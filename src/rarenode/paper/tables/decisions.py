@@ -1,35 +1,36 @@
-"""The page of a spec with decisions: what they find, what they cost, and which choice among them matters.
+"""Specs with decisions as text: tables for the command line, JSON, and the page of docs/results.
 
-All of it is arithmetic on records. The page first holds expected F1 against the paper's threshold of 0.5, dataset by
+All of it is arithmetic on records. The page first compares expected F1 with the paper's threshold of 0.5, dataset by
 dataset; then it averages over the datasets of a family (FunCat, GO, others), for decisions, bands of rarity, depths,
-rules of coherence, where thresholds are fitted, and calibrations; last is recall at the precision of the paper.
+rules of coherence, the rows that thresholds are fitted to, and calibrations; last is recall at the paper's precision.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from statistics import fmean
 from typing import get_args
 
 from rarenode.metrics import RARITY_BANDS
-from rarenode.paper.decided import CalibrationName, Decided, DecidedRecord, NodesFound
-from rarenode.paper.deciding import CALIBRATED, ON_TEST_ROWS
-from rarenode.paper.decision_comparison import (
+from rarenode.paper.as_published import REBUILT, family_of
+from rarenode.paper.comparison.decisions import (
     Average,
-    DecidedRecords,
     DecisionComparison,
     DecisionRow,
     Way,
     average,
     compare_decisions,
     families,
-    family_of,
     row_of,
 )
-from rarenode.paper.decision_table import dataset_name, missing_trainings, times
-from rarenode.paper.published import best_published
-from rarenode.paper.spec import PRECISION_OF_PAPER, REBUILT, Spec
-from rarenode.paper.table import NOTHING, REBUILT_SIGN, escape, line
+from rarenode.paper.comparison.scores import Estimate
+from rarenode.paper.judge import CALIBRATED, ON_TEST_ROWS
+from rarenode.paper.record import CalibrationName, Decided, NodesFound, Record
+from rarenode.paper.spec import PRECISION_OF_PAPER, Spec, best_published
+from rarenode.paper.store import Records
+from rarenode.paper.tables.markdown import NOTHING, REBUILT_SIGN, dataset_name, escape, line, times
 from rarenode.thresholds import Rule
 
 Part = Callable[[Decided], NodesFound | None]
@@ -43,9 +44,72 @@ PLAIN = "None"
 MUCH_F1, MUCH_RECALL, MUCH_FOUND = 1.3, 4.0, 2.0
 """Times the best published F1, the published recall of None, and the nodes that it finds, that were aimed at."""
 SCORES = ["Nodes found", "F1", "Precision", "Recall"]
+LEGEND = (
+    "Scores are in percent, mean ± deviation over seeds, of scored nodes on the test rows. Thresholds come from "
+    "held-out rows; a decided node brings its ancestors with it. Nodes found: decided in at least one test row that "
+    "carries them. F1 / best: times the best F1 that was published for the dataset, whatever the method. Recall / "
+    "None: times the published recall of a single model without weights. What was published was decided at 0.5."
+)
 
 
-def decisions_page(spec: Spec, records: DecidedRecords) -> str:
+def decisions_as_markdown(comparison: DecisionComparison) -> str:
+    """Title, how much is there, and a table for each dataset that has records."""
+    return "\n".join(_paragraphs(comparison)) + "\n"
+
+
+def decisions_as_json(comparison: DecisionComparison) -> str:
+    """Everything, unrounded."""
+    content = asdict(comparison)
+    for row, told in zip(comparison.rows, content["rows"], strict=True):
+        told |= {"f1_ratio": row.f1_ratio, "recall_ratio": row.recall_ratio}
+    return json.dumps(content, indent=2)
+
+
+def missing_trainings(comparison: DecisionComparison) -> str:
+    """How much is there, in a sentence."""
+    if not comparison.missing:
+        return f"All {comparison.trainings} trainings have a record."
+    return f"{comparison.missing} of {comparison.trainings} trainings have no record of all decisions yet."
+
+
+def _paragraphs(comparison: DecisionComparison) -> Iterator[str]:
+    yield f"## {escape(comparison.title)}"
+    if comparison.about.strip():
+        yield f"\n{escape(comparison.about.strip())}"
+    yield f"\n{missing_trainings(comparison)}"
+    for dataset in dict.fromkeys(row.dataset for row in comparison.rows):
+        yield from _dataset_table(dataset, [row for row in comparison.rows if row.dataset == dataset])
+    if comparison.rows:
+        yield f"\n{LEGEND}"
+    if any(row.dataset.endswith(REBUILT) for row in comparison.rows):
+        yield f"{REBUILT_SIGN} rebuilt dataset: what was published is of the original files."
+
+
+def _dataset_table(dataset: str, rows: list[DecisionRow]) -> Iterator[str]:
+    best, recall = rows[0].best_published, rows[0].published_recall
+    published = [f"best F1 {best:.2f}"] if best is not None else []
+    published += [f"recall of None {recall:.2f}"] if recall is not None else []
+    yield f"\n### {dataset_name(dataset)}\n"
+    yield f"{rows[0].nodes} nodes. Published: {', '.join(published) or 'nothing'}.\n"
+    yield line(
+        ["Method", "Decision", "Seeds", "F1", "Precision", "Recall", "Nodes found", "F1 / best", "Recall / None"]
+    )
+    yield line([":--", ":--", *["--:"] * 7])
+    for row in rows:
+        scores = [_estimate(each, 2) for each in (row.f1, row.precision, row.recall)]
+        ratios = [times(row.f1_ratio), times(row.recall_ratio)]
+        found = _estimate(row.nodes_found, 1)
+        yield line([escape(row.method), escape(row.way.strategy), str(row.seeds), *scores, found, *ratios])
+
+
+def _estimate(each: Estimate, places: int) -> str:
+    return f"{each.mean:.{places}f}" + ("" if each.deviation is None else f" ± {each.deviation:.{places}f}")
+
+
+# --- the page ------------------------------------------------------------------------------------------------------
+
+
+def decisions_page(spec: Spec, records: Records) -> str:
     """The page in Markdown."""
     parts = [
         _head(compare_decisions(spec, records)),
@@ -73,7 +137,7 @@ def _head(comparison: DecisionComparison) -> Iterator[str]:
     )
 
 
-def _headline(records: DecidedRecords) -> Iterator[str]:
+def _headline(records: Records) -> Iterator[str]:
     rows = [
         (old, new, _row(row, TOGETHER))
         for row in records.items()
@@ -116,7 +180,7 @@ def _headline(records: DecidedRecords) -> Iterator[str]:
         yield f"{REBUILT_SIGN} rebuilt dataset: what was published is of the original files."
 
 
-def _row(row: tuple[tuple[str, str], Sequence[DecidedRecord]], way: Way) -> DecisionRow | None:
+def _row(row: tuple[tuple[str, str], Sequence[Record]], way: Way) -> DecisionRow | None:
     (dataset, method), its = row
     return row_of(dataset, method, way, its)
 
@@ -145,7 +209,7 @@ def _reached(values: Sequence[float], aim: float) -> str:
 # --- averages over the datasets of a family ------------------------------------------------------------------------
 
 
-def _decisions(spec: Spec, records: DecidedRecords) -> Iterator[str]:
+def _decisions(spec: Spec, records: Records) -> Iterator[str]:
     yield "### All decisions\n"
     yield from _averages_head("Decision", SCORES)
     for family, method, its in families(records):
@@ -154,7 +218,7 @@ def _decisions(spec: Spec, records: DecidedRecords) -> Iterator[str]:
             yield from _averages_line(family, method, strategy, told, None)
 
 
-def _by_rarity(records: DecidedRecords) -> Iterator[str]:
+def _by_rarity(records: Records) -> Iterator[str]:
     yield "### By rarity: how many training rows carry a node\n"
     yield from _averages_head("Training rows", ["Nodes", *SCORES])
     for family, method, its in families(records):
@@ -162,7 +226,7 @@ def _by_rarity(records: DecidedRecords) -> Iterator[str]:
             yield from _pair_line(family, method, band, its, _of_band(band))
 
 
-def _by_depth(records: DecidedRecords) -> Iterator[str]:
+def _by_depth(records: Records) -> Iterator[str]:
     yield "### By depth\n"
     yield from _averages_head("Depth", ["Nodes", *SCORES])
     for family, method, its in families(records):
@@ -171,7 +235,7 @@ def _by_depth(records: DecidedRecords) -> Iterator[str]:
             yield from _pair_line(family, method, str(depth), its, _of_depth(depth))
 
 
-def _rules(spec: Spec, records: DecidedRecords) -> Iterator[str]:
+def _rules(spec: Spec, records: Records) -> Iterator[str]:
     yield "### Rules of coherence\n"
     yield "*a → b*: with `add_ancestors`, and with `drop_orphans`. On how many datasets F1 is higher with the former.\n"
     yield line(["Family", "Method", "Datasets", "Decision", *SCORES, "Higher with `add_ancestors`"])
@@ -189,7 +253,7 @@ def _rules(spec: Spec, records: DecidedRecords) -> Iterator[str]:
             yield line([family, escape(method), str(old.datasets), escape(strategy), *_changes(old, new), more])
 
 
-def _rows_fitted_on(records: DecidedRecords) -> Iterator[str]:
+def _rows_fitted_on(records: Records) -> Iterator[str]:
     yield "### Thresholds from held-out rows, or from the test rows without labels\n"
     yield "*a → b*: fitted on held-out rows, and on the probabilities of the test rows.\n"
     yield from _averages_head("Decision", SCORES)
@@ -202,7 +266,7 @@ def _rows_fitted_on(records: DecidedRecords) -> Iterator[str]:
             yield from _averages_line(family, method, strategy, old, new)
 
 
-def _calibrations(records: DecidedRecords) -> Iterator[str]:
+def _calibrations(records: Records) -> Iterator[str]:
     yield "### Calibration\n"
     yield (
         "Expected F1 with calibrated probabilities, and the expected calibration error (ECE, in percent) of all cells "
@@ -221,18 +285,18 @@ def _calibrations(records: DecidedRecords) -> Iterator[str]:
             yield line([family, escape(method), str(told.datasets), escape(name), *_values(told), *errors])
 
 
-def _error(its: Sequence[Sequence[DecidedRecord]], calibration: CalibrationName, band: str | None) -> str:
+def _error(its: Sequence[Sequence[Record]], calibration: CalibrationName, band: str | None) -> str:
     """The calibration error of a band, or of all nodes, averaged over the datasets that have nodes in it."""
     means = []
     for records in its:
-        shown = [record.reliability[calibration] for record in records]
+        shown = [record.decided.reliability[calibration] for record in records]
         errors = [each.ece if band is None else each.ece_by_rarity.get(band) for each in shown]
         known = [error for error in errors if error is not None]
         means += [fmean(known)] if known else []
     return f"{100 * fmean(means):.2f}" if means else NOTHING
 
 
-def _precision_of_paper(records: DecidedRecords) -> Iterator[str]:
+def _precision_of_paper(records: Records) -> Iterator[str]:
     yield "### Recall at the paper's precision\n"
     yield (
         "The lowest thresholds whose precision on held-out rows is, as far as can be told, at least that of the best "
@@ -274,7 +338,7 @@ def _of_depth(depth: int) -> Part:
     return lambda decided: decided.by_depth.get(depth)
 
 
-def _average(its: Sequence[Sequence[DecidedRecord]], way: Way, part: Part) -> Average | None:
+def _average(its: Sequence[Sequence[Record]], way: Way, part: Part) -> Average | None:
     return average([found for each in way.in_records(records) if (found := part(each)) is not None] for records in its)
 
 
@@ -293,7 +357,7 @@ def _pair_line(
     family: str,
     method: str,
     what: str,
-    its: Sequence[Sequence[DecidedRecord]],
+    its: Sequence[Sequence[Record]],
     part: Part,
 ) -> Iterator[str]:
     old, new = _average(its, PAPER, part), _average(its, OURS, part)

@@ -9,38 +9,33 @@ for each calibration, with the cells of all datasets and seeds together.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import get_args
 
-from rarenode.errors import ArgumentError
 from rarenode.metrics import RARITY_BANDS
 from rarenode.metrics.average_precision import POINTS
-from rarenode.paper.comparison import Estimate
-from rarenode.paper.decided import CalibrationName, DecidedRecord
-from rarenode.paper.decision_comparison import DecidedRecords, compare_decisions, families, gather_decided
-from rarenode.paper.figures.chart import Chart, FigureData, Line
+from rarenode.paper.comparison.decisions import compare_decisions, families
+from rarenode.paper.comparison.scores import Estimate
+from rarenode.paper.figures.charts import Chart, FigureData, Line
+from rarenode.paper.record import CalibrationName, Record
 from rarenode.paper.spec import Spec
+from rarenode.paper.store import Records
 from rarenode.thresholds.calibration_error import BINS
 
 RECALLS = tuple(100 * point / POINTS for point in range(1, POINTS + 1))
 
 
-def decision_charts(spec: Spec, folder: Path, datasets: Sequence[str] | None = None) -> FigureData:
-    """Find the numbers of a figure.
+def decision_charts(spec: Spec, records: Records, datasets: Sequence[str] | None = None) -> FigureData:
+    """The numbers of a figure.
 
     Raises:
-        ArgumentError: the spec has no such dataset, or there are no records.
-        FileFormatError: a record is not what it should be.
+        ArgumentError: the spec has no such dataset.
     """
-    records = gather_decided(spec, folder, datasets)
-    if not any(records.values()):
-        raise ArgumentError(f"{folder} has no record of this spec yet; `rarenode reproduce` makes them")
     state = compare_decisions(spec, records, datasets)
     return FigureData(spec.title, (*_curves(records), *_reliabilities(records)), state.trainings, state.missing)
 
 
-def _curves(records: DecidedRecords) -> Iterator[Chart]:
+def _curves(records: Records) -> Iterator[Chart]:
     for family, method, its in families(records):
         lines = (_curve(band, its) for band in RARITY_BANDS)
         yield Chart(
@@ -55,10 +50,10 @@ def _curves(records: DecidedRecords) -> Iterator[Chart]:
         )
 
 
-def _curve(band: str, its: Sequence[Sequence[DecidedRecord]]) -> Line | None:
+def _curve(band: str, its: Sequence[Sequence[Record]]) -> Line | None:
     by_dataset = []
     for records in its:
-        known = [curve for record in records if (curve := record.curves.get(band)) is not None]
+        known = [curve for record in records if (curve := record.decided.curves.get(band)) is not None]
         if known:
             by_dataset.append([fmean(values) for values in zip(*known, strict=True)])
     if not by_dataset:
@@ -67,7 +62,7 @@ def _curve(band: str, its: Sequence[Sequence[DecidedRecord]]) -> Line | None:
     return Line(f"{band} training rows", means, (None,) * len(means))
 
 
-def _reliabilities(records: DecidedRecords) -> Iterator[Chart]:
+def _reliabilities(records: Records) -> Iterator[Chart]:
     for method in dict.fromkeys(method for _, method in records):
         its = [record for (_, name), found in records.items() if name == method for record in found]
         if its:
@@ -84,8 +79,8 @@ def _reliabilities(records: DecidedRecords) -> Iterator[Chart]:
             )
 
 
-def _reliability(calibration: CalibrationName, records: Sequence[DecidedRecord]) -> Line:
-    shown = [record.reliability[calibration] for record in records]
+def _reliability(calibration: CalibrationName, records: Sequence[Record]) -> Line:
+    shown = [record.decided.reliability[calibration] for record in records]
     probabilities, shares = [], []
     for place in range(len(BINS) - 1):
         cells = sum(each.cells[place] for each in shown)

@@ -16,7 +16,7 @@ in 790 of the 792 cells of its six tables that may carry a mark: it gives 133 of
 of the two deviations gives 119, the combined one 109. Ours are marked by the same rule, among the methods that the
 paper compares.
 
-`gather` reads records. All else here is arithmetic on what it found.
+All of it is arithmetic on records that `rarenode.paper.store.gather` has read.
 """
 
 from __future__ import annotations
@@ -24,15 +24,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
-from pathlib import Path
 from statistics import fmean, median, pstdev, stdev
 from typing import Literal
 
-from rarenode.errors import ArgumentError
-from rarenode.paper.grid import cell, tasks
-from rarenode.paper.record import Record, read_record
-from rarenode.paper.spec import REBUILT, Measure, Spec
+from rarenode.paper.as_published import REBUILT
+from rarenode.paper.grid import tasks
+from rarenode.paper.record import Record
+from rarenode.paper.spec import Measure, Spec
+from rarenode.paper.store import Records
 
 SCORES: tuple[Measure, ...] = ("f1", "precision", "recall", "bin_ap", "ap")
 """In percent. The greater the better, so only these are marked."""
@@ -46,8 +45,6 @@ ENOUGH_SEEDS = 3
 ROUNDING = 1e-9
 """Printed means may differ by exactly two printed deviations, which binary fractions do not show."""
 
-Records = Mapping[tuple[str, str], Sequence[Record]]
-"""(dataset, method) -> a record for each seed that was trained."""
 
 
 @dataclass(frozen=True)
@@ -157,31 +154,6 @@ class Comparison:
         return _tally(_all_near([row.figures[measure].difference]) for row in self.rows)
 
 
-def gather(spec: Spec, folder: Path, datasets: Sequence[str] | None = None) -> dict[tuple[str, str], list[Record]]:
-    """The records of a spec, or of some of its datasets; also of seeds beyond the spec's, up to the first gap.
-
-    Raises:
-        ArgumentError: the spec has no such dataset, or the folder is a file.
-        FileFormatError: a file is no record, or one of another training.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise ArgumentError(f"records are in a folder, and {folder} is a file")
-    found: dict[tuple[str, str], list[Record]] = {}
-    planned: dict[tuple[str, str], int] = {}
-    for task in tasks(spec, datasets):
-        row = task.cell.dataset, task.method
-        planned[row] = planned.get(row, 0) + 1
-        record = read_record(folder, task.cell)
-        found.setdefault(row, []).extend([] if record is None else [record])
-    for row, seeds in planned.items():
-        for seed in count(seeds):
-            record = read_record(folder, cell(spec, *row, seed))
-            if record is None:
-                break
-            found[row].append(record)
-    return found
-
-
 def compare(
     spec: Spec, records: Records, datasets: Sequence[str] | None = None, methods: Sequence[str] | None = None
 ) -> Comparison:
@@ -216,16 +188,17 @@ def compare(
 
 def measures(record: Record) -> dict[Measure, float]:
     """The measures of a record, in the units of what is published: scores in percent, memory in megabytes."""
-    scores = record.summary
+    fixed = record.at_half
+    scores = fixed.summary
     return {
         "f1": 100 * scores.f1,
         "precision": 100 * scores.precision,
         "recall": 100 * scores.recall,
         "bin_ap": 100 * scores.bin_ap,
         "ap": 100 * scores.ap,
-        "seconds_per_epoch": record.seconds_per_epoch,
-        "steps_per_second": record.steps_per_second,
-        "memory_mb": record.training_bytes / 1e6,
+        "seconds_per_epoch": fixed.seconds_per_epoch,
+        "steps_per_second": fixed.steps_per_second,
+        "memory_mb": fixed.training_bytes / 1e6,
     }
 
 
@@ -331,8 +304,8 @@ def _rows(spec: Spec, dataset: str, methods: Sequence[str], records: Records) ->
             method=method,
             seeds=len(runs),
             figures=figures[method],
-            nodes_found=fmean(record.summary.nodes_found for record in runs) if runs else None,
-            steps_per_second=median(record.steps_per_second for record in runs) if runs else None,
+            nodes_found=fmean(record.at_half.summary.nodes_found for record in runs) if runs else None,
+            steps_per_second=median(record.at_half.steps_per_second for record in runs) if runs else None,
         )
         for method, runs in its.items()
     ]

@@ -1,62 +1,53 @@
-"""`compare_decisions`: trainings under decisions, beside the best that was published for their datasets.
+"""`compare_decisions`: trainings under decisions, beside the best published row of their datasets.
 
-A row is a method on a dataset under one way to decide. Its scores are in percent, as the mean and the sample deviation
-over seeds. What was published was decided at 0.5. A row is held against the published row with the best F1, whatever
-its method, and its recall also against that of the paper's single model without weights.
+A row is a method on a dataset under one decision. Its scores are in percent, with mean and sample deviation over seeds.
+Published rows were decided at 0.5. Each row is compared with the published row that has the best F1, whatever its
+method, and its recall also with that of the paper's single model without weights.
 
-`average` goes over datasets: the mean over datasets of the means over seeds, so that a dataset with more seeds counts
-no more than another. Nodes found are told as a share of the nodes there.
+`average` is the mean over datasets of the means over seeds, so that a dataset with more seeds does not count more than
+another. Nodes found are a share of all nodes.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
-from pathlib import Path
 from statistics import fmean
-from typing import Literal, get_args
+from typing import get_args
 
-from rarenode.errors import ArgumentError
-from rarenode.paper.comparison import Estimate, estimate
-from rarenode.paper.decided import CalibrationName, Decided, DecidedRecord, FittedOn, NodesFound, read_decided
-from rarenode.paper.grid import cell, tasks
-from rarenode.paper.published import best_published, published_none
-from rarenode.paper.spec import REBUILT, Spec
+from rarenode.paper.as_published import Family, family_of
+from rarenode.paper.comparison.scores import Estimate, estimate
+from rarenode.paper.grid import tasks
+from rarenode.paper.record import CalibrationName, Decided, FittedOn, NodesFound, Record
+from rarenode.paper.spec import Spec, best_published, published_none
+from rarenode.paper.store import Records
 from rarenode.thresholds import Rule
-
-Family = Literal["FUN", "GO", "others"]
-ENDINGS: Mapping[str, Family] = {"FUN": "FUN", "GO": "GO"}
-"""How the names of the datasets of a family end."""
-DecidedRecords = Mapping[tuple[str, str], Sequence[DecidedRecord]]
-"""(dataset, method) -> a record for each seed that was trained."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way to decide."""
+    """A decision: threshold strategy, rule of coherence, calibration, and the rows that thresholds are fitted to."""
 
     strategy: str
     rule: Rule = "add_ancestors"
     calibration: CalibrationName = "none"
     fitted_on: FittedOn = "held_out"
 
-    def in_records(self, records: Iterable[DecidedRecord]) -> list[Decided]:
-        """What came of it, for each record that has it."""
-        found = (record.find(self.strategy, self.rule, self.calibration, self.fitted_on) for record in records)
+    def in_records(self, records: Iterable[Record]) -> list[Decided]:
+        """Its scores, for each record that has them."""
+        found = (record.decided.find(self.strategy, self.rule, self.calibration, self.fitted_on) for record in records)
         return [each for each in found if each is not None]
 
 
 @dataclass(frozen=True)
 class DecisionRow:
-    """A method on a dataset under a way to decide; scores in percent."""
+    """A method on a dataset under a decision; scores in percent."""
 
     dataset: str
     method: str
     way: Way
     seeds: int
-    """That were decided so."""
+    """That have a record."""
     f1: Estimate
     precision: Estimate
     recall: Estimate
@@ -80,7 +71,7 @@ class DecisionRow:
 
 @dataclass(frozen=True)
 class DecisionComparison:
-    """A spec with decisions, and what came of it so far."""
+    """A spec with decisions, and its results so far."""
 
     title: str
     about: str
@@ -105,31 +96,8 @@ class Average:
     """Mean number over datasets."""
 
 
-def gather_decided(
-    spec: Spec, folder: Path, datasets: Sequence[str] | None = None
-) -> dict[tuple[str, str], list[DecidedRecord]]:
-    """The records of a spec with decisions; also of seeds beyond the spec's, up to the first gap.
-
-    Raises:
-        ArgumentError: the spec has no such dataset, or the folder is a file.
-        FileFormatError: a file is no record, or one of another training.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise ArgumentError(f"records are in a folder, and {folder} is a file")
-    found: dict[tuple[str, str], list[DecidedRecord]] = {}
-    for row, planned in Counter((task.cell.dataset, task.method) for task in tasks(spec, datasets)).items():
-        found[row] = []
-        for seed in count():
-            record = read_decided(folder, cell(spec, *row, seed))
-            if record is not None:
-                found[row].append(record)
-            elif seed >= planned:
-                break
-    return found
-
-
 def compare_decisions(
-    spec: Spec, records: DecidedRecords, datasets: Sequence[str] | None = None, methods: Sequence[str] | None = None
+    spec: Spec, records: Records, datasets: Sequence[str] | None = None, methods: Sequence[str] | None = None
 ) -> DecisionComparison:
     """Compare all of a spec, or some of its datasets and methods.
 
@@ -142,7 +110,8 @@ def compare_decisions(
     for task in wanted:
         its = records.get((task.cell.dataset, task.method), ())
         there[task.cell.fingerprint] = any(
-            record.settings.seed == task.cell.settings.seed and not record.lacks(spec.decisions) for record in its
+            record.settings.seed == task.cell.settings.seed and not record.decided.lacks(spec.decisions)
+            for record in its
         )
     rows = (
         row_of(dataset, method, Way(strategy), records.get((dataset, method), ()))
@@ -158,8 +127,8 @@ def compare_decisions(
     )
 
 
-def row_of(dataset: str, method: str, way: Way, records: Sequence[DecidedRecord]) -> DecisionRow | None:
-    """A row; None where no record has the way to decide."""
+def row_of(dataset: str, method: str, way: Way, records: Sequence[Record]) -> DecisionRow | None:
+    """A row; None where no record has the decision."""
     seeds = [each.test for each in way.in_records(records)]
     f1 = estimate([100 * each.f1 for each in seeds])
     precision = estimate([100 * each.precision for each in seeds])
@@ -184,7 +153,7 @@ def row_of(dataset: str, method: str, way: Way, records: Sequence[DecidedRecord]
 
 
 def average(by_dataset: Iterable[Sequence[NodesFound]]) -> Average | None:
-    """Average over datasets, each with what its seeds came to; those without nodes or without seeds do not count.
+    """Average over datasets, each with the scores of its seeds; those without nodes or without seeds do not count.
 
     >>> half = NodesFound(nodes=4, nodes_found=2, f1=0.5, precision=0.5, recall=0.5)
     >>> average([[half, half], []])
@@ -207,7 +176,7 @@ def average(by_dataset: Iterable[Sequence[NodesFound]]) -> Average | None:
     )
 
 
-def families(records: DecidedRecords) -> Iterator[tuple[Family, str, list[Sequence[DecidedRecord]]]]:
+def families(records: Records) -> Iterator[tuple[Family, str, list[Sequence[Record]]]]:
     """Family, method, and the records of each of the family's datasets that has any."""
     for family in get_args(Family):
         for method in dict.fromkeys(method for _, method in records):
@@ -220,15 +189,6 @@ def families(records: DecidedRecords) -> Iterator[tuple[Family, str, list[Sequen
                 yield family, method, its
 
 
-def family_of(dataset: str) -> Family:
-    """Which datasets it belongs with.
-
-    >>> family_of("expr_FUN_rebuilt"), family_of("enron")
-    ('FUN', 'others')
-    """
-    return ENDINGS.get(dataset.removesuffix(REBUILT).rpartition("_")[2], "others")
-
-
 def ratio(ours: float, published: float | None) -> float | None:
-    """How many times what was published; None where nothing was."""
+    """Ours in multiples of the published value; None without one."""
     return ours / published if published else None

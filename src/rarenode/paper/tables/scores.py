@@ -9,13 +9,12 @@ markup.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
-from rarenode._io.text import printable
-from rarenode.paper.comparison import COSTS, DECISIVE, SCORES, Comparison, Difference, Estimate, Figure, Row
+from rarenode.paper.comparison.scores import COSTS, DECISIVE, SCORES, Comparison, Difference, Estimate, Figure, Row
 from rarenode.paper.spec import Measure
+from rarenode.paper.tables.markdown import NOTHING, REBUILT_SIGN, dataset_name, escape, line
 
 HEADINGS: dict[Measure, str] = {
     "f1": "F1",
@@ -27,10 +26,8 @@ HEADINGS: dict[Measure, str] = {
     "steps_per_second": "steps/s",
     "memory_mb": "MB",
 }
-REBUILT_SIGN, MISS_SIGN, NOTHING = "†", "✗", "-"
+MISS_SIGN = "✗"
 FLOOR = "<br>"
-MARKUP = re.compile(r"[`*|\[\]~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
-"""What Markdown may take for more than a character. An underscore within a word is none of it."""
 
 
 def as_markdown(comparison: Comparison) -> str:
@@ -48,17 +45,6 @@ def as_json(comparison: Comparison) -> str:
         "measures": {measure: asdict(comparison.tally_of(measure)) for measure in SCORES},
     }
     return json.dumps(content, indent=2)
-
-
-def escape(text: str) -> str:
-    """Text that a Markdown cell shows as it is, on one line.
-
-    >>> escape("a|b <i>")
-    'a\\\\|b &lt;i>'
-    """
-    plain = printable(text)
-    plain = plain.replace("&", "&amp;").replace("<", "&lt;").replace("\\", "&#92;")
-    return MARKUP.sub(lambda found: f"\\{found[0]}", plain)
 
 
 def _paragraphs(comparison: Comparison) -> Iterator[str]:
@@ -108,20 +94,11 @@ def _table(rows: Iterable[Row], measures: tuple[Measure, ...]) -> Iterator[str]:
     yield line(["Dataset", "Method", "Seeds", *(HEADINGS[measure] for measure in measures), "Nodes found", *pace])
     yield line([":--", ":--", *["--:"] * (len(measures) + 2 + len(pace))])
     for row in rows:
-        dataset = f"{escape(row.dataset)} {REBUILT_SIGN}" if row.rebuilt else escape(row.dataset)
         cells = [_cell(measure, row.figures[measure]) for measure in measures]
         found = NOTHING if row.nodes_found is None else f"{row.nodes_found:.1f}".removesuffix(".0")
         steps = NOTHING if row.steps_per_second is None else f"{row.steps_per_second:,.0f}"
-        yield line([dataset, escape(row.method), str(row.seeds), *cells, found, *([steps] if with_pace else [])])
-
-
-def line(cells: Iterable[str]) -> str:
-    """A line of a Markdown table.
-
-    >>> line(["a", "b"])
-    '| a | b |'
-    """
-    return f"| {' | '.join(cells)} |"
+        name = dataset_name(row.dataset)
+        yield line([name, escape(row.method), str(row.seeds), *cells, found, *([steps] if with_pace else [])])
 
 
 def _cell(measure: Measure, figure: Figure) -> str:
