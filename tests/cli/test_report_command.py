@@ -11,9 +11,9 @@ import numpy as np
 import polars
 import pytest
 from numpy.typing import NDArray
+from rarenode.cli.predicting import TAUGHT
 
 import rarenode
-from rarenode.cli.predicting import TAUGHT
 from rarenode.data.catalogue import CatalogueEntry
 from rarenode.data.sources import load_dataset
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError

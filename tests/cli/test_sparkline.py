@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from rarenode.cli.sparkline import BLOCKS, PLAIN, sparkline
 
 counts = st.lists(st.integers(0, 10**12), max_size=15)

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rarenode.training.card import Card, Code, Heading, Paragraph, Table, code, plain, table, to_markdown
 
 from rarenode import Summary
 from rarenode.data.preparation import Preparation
 from rarenode.thresholds import Thresholds
 from rarenode.training import TrainedModel, train
-from rarenode.training.card import Card, Code, Heading, Paragraph, Table, code, plain, table, to_markdown
 from tests.training.problem import rows, settings
 
 HOSTILE = "a`b|c\n# no <script>[x](y) \u202e\x1b[2J"

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rarenode.training.unseen import cross_fit, hold_out
 
 from rarenode.errors import ArgumentError
 from rarenode.thresholds import make_strategy
 from rarenode.training import Settings, TrainedModel, fit, train
-from rarenode.training.unseen import cross_fit, hold_out
 from tests import oracles
 from tests.training import problem
 from tests.training.problem import Recorder, data, rows, same

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from rarenode.training import fit, fit_and_ask, train
 from rarenode.training.presets import preset
 from rarenode.training.unseen import cross_fit, hold_out
+
+from rarenode.training import fit, fit_and_ask, train
 from tests.training.problem import rows, same, settings
 
 SMALL = {"hidden": 16, "batch_size": 16, "epochs": 2, "learning_rate": 1e-3, "trees": 3, "engine": "torch"}

@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from rarenode.training.presets import PRESETS, preset
 
 from rarenode.errors import ArgumentError
 from rarenode.training import Settings
-from rarenode.training.presets import PRESETS, preset
 
 
 def test_best_decides_on_rows_that_it_was_not_trained_on() -> None:

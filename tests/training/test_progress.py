@@ -3,11 +3,11 @@ from __future__ import annotations
 import io
 
 import pytest
+from rarenode.training.unseen import cross_fit
 from rich.console import Console
 
 from rarenode.errors import TrainingError
 from rarenode.training import PlainProgress, RichProgress, Silent, choose_progress, train
-from rarenode.training.unseen import cross_fit
 from tests.training.problem import data, rows, settings
 
 

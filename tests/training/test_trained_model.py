@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rarenode.training.card import to_markdown
 from safetensors.numpy import load_file, save_file
 
 from rarenode import constrain, uncertainty
@@ -25,7 +26,6 @@ from rarenode.models import grow_forest, initial_parameters
 from rarenode.objective.uncertainties import UNCERTAINTIES
 from rarenode.thresholds import ExpectedF, Fixed, Thresholds
 from rarenode.training import TrainedModel, inference, train
-from rarenode.training.card import to_markdown
 from tests import oracles
 from tests.strategies import closed_labels, hierarchies
 from tests.training.problem import data, rows, settings

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from rarenode.training.unseen import Unseen, best_epoch, cross_fit, hold_out, hold_out_rows, remove_folds
 
 from rarenode.data.dataset import Split
 from rarenode.data.split import HierarchicalSplit, folds
@@ -26,7 +27,6 @@ from rarenode.metrics import Summary
 from rarenode.thresholds import ExpectedF, PriorMatched, Strategy, TunedPerNode, make_strategy
 from rarenode.training import EpochRecord, Settings, TrainedModel, TrainingRows, train, unseen
 from rarenode.training.checkpoint import FILE as CHECKPOINT
-from rarenode.training.unseen import Unseen, best_epoch, cross_fit, hold_out, hold_out_rows, remove_folds
 from tests.training import problem
 from tests.training.problem import Recorder, rows, same
 

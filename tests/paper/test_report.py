@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rarenode.report.from_records import group_by_seed, report_on_records
 
 from rarenode import Summary, load_dataset
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
@@ -18,7 +19,6 @@ from rarenode.hierarchy import Hierarchy
 from rarenode.paper.grid import Cell
 from rarenode.paper.record import DatasetNodes, PredictedNodes, record_path, write_record
 from rarenode.report import Report, write_report
-from rarenode.report.from_records import group_by_seed, report_on_records
 from rarenode.report.run_report import by_depth, by_rarity
 from rarenode.training import Settings
 from tests.paper.small_grid import TINY, made_up, tiny_alone

@@ -1,4 +1,4 @@
-"""From records of the paper's trainings to a `RunReport`.
+"""Reports on run folders and on records of the paper's trainings, together on one page.
 
 A record contains the counts of each node on the test rows at the threshold 0.5, but no probabilities: there are no
 curves, no reliability and, except for nodes without training rows, no reasons for missed nodes. Records of the same
@@ -8,25 +8,85 @@ medians, so a node is found if it is found with at least half of the seeds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from statistics import fmean, stdev
 
 import numpy as np
 
+from rarenode.data.catalogue import SplitName
 from rarenode.data.sources import load_dataset
 from rarenode.diagnosis import diagnose_counts
-from rarenode.errors import ArgumentError, DataError, FileFormatError, UnknownDatasetError
+from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError, UnknownDatasetError
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import Summary
 from rarenode.metrics.bootstrap import Deviations
 from rarenode.metrics.per_node import NodeScores, divide
-from rarenode.paper.grid import Cell, decisive_of
-from rarenode.paper.record import NODES, DatasetNodes, Record, load_record, read_nodes
-from rarenode.report.run_report import RunReport
+from rarenode.paper.record import DatasetNodes, Record
+from rarenode.paper.record_settings import decisive
+from rarenode.paper.store import NODES, load_record, read_nodes
+from rarenode.report import MOST_RUNS, Report, RunReport, require_page_name
+from rarenode.run import Run
 from rarenode.thresholds.thresholds import Thresholds
 from rarenode.training.model_card import Card, Code, Heading, Paragraph, code, plain, table
+
+
+def report_on_runs(
+    runs: Sequence[Path],
+    out: Path,
+    *,
+    names: Sequence[str] | None = None,
+    data: str | None = None,
+    split: SplitName | None = None,
+    thresholds: str | None = None,
+    root: Path | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Report:
+    """One page about run folders and records; records that differ only in the seed are one run.
+
+    Args:
+        runs: folders of `Run`, and files of records.
+        out: the page that is going to be written; its name is checked before anything is computed.
+        names: what the runs are called, one for each; None: their paths.
+        data: labelled rows to report on, for folders; None: the dataset of the catalogue that each was trained on.
+        split: which part of a dataset that has parts, for folders.
+        thresholds: a strategy that needs no labels, for folders.
+        root: the folder that holds the datasets of the catalogue.
+        progress: is called with a line before each run.
+
+    Raises:
+        ArgumentError: there are not as many names as runs, too many runs, or options that records do not have.
+        MissingFileError: a run is not there.
+    """
+    require_page_name(out)
+    for run in runs:
+        if not run.exists():
+            raise MissingFileError(f"{run} is neither a folder of `rarenode fit` nor a record: there is no such file")
+    folders = [run for run in runs if run.is_dir()]
+    records = group_by_seed([run for run in runs if not run.is_dir()])
+    if records and (data, split, thresholds) != (None, None, None):
+        raise ArgumentError("records have scores of the test rows at 0.5; data, split and thresholds are for folders")
+    groups = sorted([*([folder] for folder in folders), *records], key=lambda group: runs.index(group[0]))
+    if not groups:
+        raise ArgumentError(f"none of the files is a record; {NODES} is not one")
+    if len(groups) > MOST_RUNS:
+        raise ArgumentError(f"these are {len(groups)} runs; a report is about at most {MOST_RUNS}")
+    if names is not None and (len(names) != len(groups) or not all(name.strip() for name in names)):
+        raise ArgumentError(f"there are {len(groups)} runs and {len(names)} names; give each run a name, or none")
+    titles = [str(group[0]) if group[0].is_dir() else None for group in groups] if names is None else list(names)
+    repeated = next((name for name in titles if name is not None and titles.count(name) > 1), None)
+    if repeated is not None:
+        raise ArgumentError(f"two runs are named {repeated!r}; give them different names")
+    parts = []
+    for number, (group, title) in enumerate(zip(groups, titles, strict=True), start=1):
+        progress(f"[{number}/{len(groups)}] {group[0]}")
+        if group[0].is_dir():
+            folder = Run(group[0])
+            parts.append(folder.report_part(data, split=split, thresholds=thresholds, name=title, root=root))
+        else:
+            parts.append(report_on_records(group, name=title, root=root))
+    return Report(tuple(parts))
 
 
 def group_by_seed(paths: Sequence[Path]) -> list[list[Path]]:
@@ -43,8 +103,13 @@ def group_by_seed(paths: Sequence[Path]) -> list[list[Path]]:
         if path.name == NODES:
             continue
         record = load_record(path)
-        decisive = {name: value for name, value in decisive_of(record.settings).items() if name != "seed"}
-        group = groups.setdefault(f"{record.dataset} {sorted(decisive.items())}", {})
+        if record.fixed is None:
+            raise ArgumentError(
+                f"{path} has scores of decisions, and none of single nodes, which a report needs; `rarenode fit "
+                f"{record.dataset} --out RUN` trains a model with a report, and `rarenode paper table` shows the record"
+            )
+        same = {name: value for name, value in decisive(record.settings).items() if name != "seed"}
+        group = groups.setdefault(f"{record.dataset} {sorted(same.items())}", {})
         if record.settings.seed in group:
             raise ArgumentError(f"{path} and {group[record.settings.seed]} are of the same training; give one of them")
         group[record.settings.seed] = path
@@ -98,7 +163,7 @@ def report_on_records(paths: Sequence[Path], *, name: str | None = None, root: P
 
 def _name(record: Record) -> str:
     """The name of its cell, without seed and fingerprint."""
-    cell = Cell(record.dataset, record.settings).name.rsplit("-", 1)[0]
+    cell = record.cell.name.rsplit("-", 1)[0]
     parts = [part for part in cell.split(",") if not part.startswith("seed=")]
     return ", ".join(parts) or "as in the paper"
 
@@ -121,12 +186,13 @@ def _over_seeds(records: Sequence[Record], paths: Sequence[Path], shared: Datase
     rows = np.array(shared.test_rows, dtype=np.int64)
     hits, claimed = (np.zeros((len(records), nodes), dtype=np.int64) for _ in range(2))
     for place, (record, path) in enumerate(zip(records, paths, strict=True)):
-        columns = np.array(record.nodes.column, dtype=np.int64)
+        counts = record.at_half.nodes
+        columns = np.array(counts.column, dtype=np.int64)
         if len(columns) and columns.max() >= nodes:
             raise FileFormatError(path, None, f"it has columns beyond the {nodes} nodes of {NODES}")
         if len(np.unique(columns)) < len(columns):
             raise FileFormatError(path, None, "it has a column twice")
-        hits[place, columns], claimed[place, columns] = record.nodes.true_positives, record.nodes.predicted
+        hits[place, columns], claimed[place, columns] = counts.true_positives, counts.predicted
         if (hits[place] > np.minimum(claimed[place], rows)).any():
             raise FileFormatError(path, None, "a node has more true positives than predictions or labels")
     middle = len(records) // 2
@@ -142,7 +208,7 @@ def _over_seeds(records: Sequence[Record], paths: Sequence[Path], shared: Datase
 
 def _mean(records: Sequence[Record]) -> Summary:
     def mean(name: str) -> float:
-        return fmean(getattr(record.summary, name) for record in records)
+        return fmean(getattr(record.at_half.summary, name) for record in records)
 
     return Summary(
         f1=mean("f1"),
@@ -158,7 +224,7 @@ def _mean(records: Sequence[Record]) -> Summary:
 
 def _deviations(records: Sequence[Record]) -> Deviations:
     return Deviations(
-        **{f.name: stdev(getattr(record.summary, f.name) for record in records) for f in fields(Deviations)}
+        **{f.name: stdev(getattr(record.at_half.summary, f.name) for record in records) for f in fields(Deviations)}
     )
 
 

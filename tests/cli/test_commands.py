@@ -1,0 +1,185 @@
+"""The command line: what it prints, how it fails, its options. What it does is tested in tests/run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import rarenode.cli.demo
+from rarenode import Run, Settings
+from rarenode.cli import app
+from rarenode.cli.tables import sparkline
+from rarenode.data.catalogue import CatalogueEntry
+from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError, ResumeError
+from rarenode.paper import settings_for
+from tests.commands import fail, run, succeed, write_arff
+
+QUICK = ("--n-trees", "3", "--cv", "2", "--epochs", "2", "--hidden-size", "8", "--engine", "torch")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write_arff(tmp_path / "small.arff")
+
+
+@pytest.fixture
+def trained(data: Path, tmp_path: Path) -> Path:
+    succeed("fit", data, "--out", tmp_path / "run", *QUICK, "--quiet", "--no-report")
+    return tmp_path / "run"
+
+
+class TestFit:
+    def test_every_setting_is_an_option(self, data: Path, tmp_path: Path) -> None:
+        options = []
+        expected = {
+            "thresholds": "expected_f2", "rule": "drop_orphans", "holdout": 0.3, "model": "mlp+forest", "n_members": 2,
+            "ensemble": "dropout", "hidden_size": 8, "n_layers": 2, "dropout": 0.1, "activation": "tanh", "n_trees": 2,
+            "resampling": "lpros", "weighting": "as_described", "w0": 0.3, "side": "both", "classes": "binary",
+            "focus": "gmu", "u0": 0.5, "k": 2.0, "schedule": "linear", "schedule_by": "batch",
+            "schedule_towards": "w0", "mix": 0.5, "epochs": 1, "patience": 4, "batch_size": 8, "learning_rate": 0.01,
+            "weight_decay": 0.0, "reduction": "sum", "seed": 7, "engine": "torch", "device": "cpu", "n_jobs": 1,
+            "checkpoint_epochs": 1, "checkpoint_minutes": 2.0,
+        }  # fmt: skip
+        assert set(expected) == set(Settings.model_fields) - {"cv"}
+        for name, value in expected.items():
+            options += [f"--{name.replace('_', '-')}", str(value)]
+        succeed("fit", data, "--out", tmp_path / "run", *options, "--quiet", "--no-report")
+        assert Run(tmp_path / "run").settings.to_dict() == expected | {"cv": None}
+
+    def test_old_names_of_options(self, data: Path, tmp_path: Path) -> None:
+        old = ("--members", "2", "--trees=3", "--folds", "2", "--early-stopping", "0", "--decision", "prior")
+        succeed("fit", data, "--out", tmp_path / "run", *old, "--epochs", "1", "--engine", "torch", "--quiet")
+        found = Run(tmp_path / "run").settings
+        assert (found.n_members, found.n_trees, found.cv, found.patience, found.thresholds) == (2, 3, 2, None, "prior")
+        assert "--members" not in succeed("fit", "--help")
+
+    def test_options_override_the_file_and_the_file_the_preset(self, data: Path, tmp_path: Path) -> None:
+        file = tmp_path / "mine.toml"
+        file.write_text('hidden_size = 8\nepochs = 2\nweighting = "none"\nengine = "torch"\n')
+        command = ("fit", data, "--preset", "paper", "--settings", file, "--epochs", "1", "--quiet")
+        succeed(*command, "--out", tmp_path / "run")
+        changes = {"hidden_size": 8, "epochs": 1, "weighting": "none", "engine": "torch"}
+        assert Run(tmp_path / "run").settings == Settings.preset("paper", **changes)
+
+    def test_the_settings_of_a_run_can_be_used_again(self, trained: Path, data: Path, tmp_path: Path) -> None:
+        for preset in ("best", "paper"):
+            out = tmp_path / preset
+            file = trained / "settings.toml"
+            succeed("fit", data, "--out", out, "--settings", file, "--preset", preset, "--quiet", "--no-report")
+            assert Run(out).settings == Run(trained).settings
+
+    def test_what_it_prints(self, data: Path, tmp_path: Path) -> None:
+        result = run("fit", data, "--out", tmp_path / "run", *QUICK)
+        page = tmp_path / "run" / "report.html"
+        assert f"{page}: which nodes are found, which are missed, and why" in result.stdout
+        assert "expected_f1" in result.stdout
+        assert "fold 1 of 2: training 2 epochs" in result.stderr
+        assert run("fit", data, "--out", tmp_path / "quiet", *QUICK, "--quiet").output == ""
+        plain = succeed("fit", data, "--out", tmp_path / "plain", "--preset", "paper", "--epochs", "1")
+        assert f"no report, because all rows were used for training; `rarenode report {tmp_path / 'plain'}" in plain
+
+    def test_a_resumed_run_keeps_its_settings(self, trained: Path, data: Path) -> None:
+        assert "expected_f1" in succeed("fit", data, "--out", trained, "--resume", "--no-report")
+        told = fail(ResumeError, "fit", data, "--out", trained, "--resume", "--epochs", "9", "--quiet")
+        assert "epochs was 2 and is now 9" in told
+
+    def test_the_papers_hyperparameters(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:
+        """A dataset of the paper has its own, any other data those of the preset."""
+        from rarenode.cli.fit import _preset
+
+        assert _preset("paper", "cellcycle_FUN") == settings_for("cellcycle_FUN")
+        assert _preset("paper", "mine.arff") == Settings.preset("paper")
+        assert _preset("best", "cellcycle_FUN") == Settings()
+
+    def test_invalid_settings(self, data: Path, tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        assert "epochs" in fail(ArgumentError, "fit", data, "--out", out, "--epochs", "0")
+        file = tmp_path / "mine.toml"
+        file.write_text("hiden_size = 8\n")
+        assert "did you mean 'hidden_size'" in fail(FileFormatError, "fit", data, "--out", out, "--settings", file)
+        assert "'most'" in fail(ArgumentError, "fit", data, "--out", out, "--thresholds", "most")
+        assert "set one of them" in fail(ArgumentError, "fit", data, "--out", out, "--cv", "2", "--holdout", "0.2")
+        for wrong in (("--weighting", "some"), ("--preset", "worst"), ("--rule", "none")):
+            assert run("fit", data, "--out", out, *wrong).exit_code == 2
+        assert not out.exists()
+
+
+class TestEvaluate:
+    def test_a_table_in_percent(self, trained: Path, data: Path) -> None:
+        shown = succeed("evaluate", trained, data)
+        assert "24 rows" in shown
+        assert "the model was trained on these rows; scores on new rows will be lower" in shown
+        assert "depth" in shown
+
+    @pytest.mark.parametrize(("encoding", "bars"), [("utf-8", "█ ▁▄"), ("ascii", "@ .=")])
+    def test_bars_that_the_terminal_can_show(self, encoding: str, bars: str) -> None:
+        assert sparkline([8, 0, 1, 4], encoding) == bars
+        assert sparkline([], encoding) == ""
+        assert sparkline([0, 0], encoding) == "  "
+
+    def test_data_that_do_not_fit(self, trained: Path, tmp_path: Path) -> None:
+        other = write_arff(tmp_path / "other.arff", features=("a", "b", "x"))
+        assert "does not fit the model" in fail(DataError, "evaluate", trained, other)
+        assert "complete model" in fail(MissingFileError, "evaluate", tmp_path, other)
+
+
+class TestPredict:
+    def test_what_it_prints(self, trained: Path, data: Path, tmp_path: Path) -> None:
+        out = tmp_path / "p.csv"
+        assert succeed("predict", trained, data, "--out", out) == f"{out}: 24 rows x 5 nodes = 120 lines\n"
+        assert "decided of 24 rows x 5 nodes" in succeed("predict", trained, data, "--out", out, "--decided-only")
+        assert succeed("predict", trained, data, "--out", out, "--quiet") == ""
+
+    def test_a_bad_name_is_refused_before_anything_is_computed(self, trained: Path, tmp_path: Path) -> None:
+        told = fail(ArgumentError, "predict", trained, tmp_path / "no.arff", "--out", tmp_path / "p.txt")
+        assert "must end in" in told
+
+
+class TestDemo:
+    def test_a_table_and_a_page(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(rarenode.cli.demo, "DATA", {"rows": 120, "nodes": 12, "depth": 3, "features": 4})
+        small = {"hidden_size": 8, "learning_rate": 1e-2, "batch_size": 32, "epochs": 1, "engine": "torch"}
+        monkeypatch.setattr(rarenode.cli.demo, "TRAINING", small)
+        out = tmp_path / "demo.html"
+        shown = succeed("demo", "--out", out, "--quiet")
+        assert all(name in shown for name in ("plain", "weights", "best", "found", "F1"))
+        assert out.exists()
+
+    def test_a_bad_name_is_refused_before_any_training(self, tmp_path: Path) -> None:
+        assert "html" in fail(ArgumentError, "demo", "--out", tmp_path / "demo.pdf")
+
+
+COMMANDS = ("demo", "fit", "evaluate", "predict", "report", "settings", "data list", "paper run", "paper table")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_teaches_by_examples(command: str) -> None:
+    shown = CliRunner().invoke(app, [*command.split(), "--help"]).output
+    assert "Examples:\n" in shown
+    assert f"rarenode {command}" in shown
+
+
+def test_settings_prints_a_file_that_can_be_used() -> None:
+    shown = succeed("settings", "--preset", "paper")
+    assert 'thresholds = "fixed"' in shown
+    assert shown.count("# ") >= len(Settings.model_fields)
+
+
+@pytest.mark.parametrize("start", [["-m", "rarenode"], ["-c", "from rarenode.cli import main; main()"]])
+def test_it_starts_as_a_module_and_help_needs_no_torch(start: list[str]) -> None:
+    code = "import sys; from rarenode.cli import app; import rarenode.cli.fit; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    shown = subprocess.run([sys.executable, *start, "--version"], capture_output=True, text=True, check=True).stdout
+    assert shown == f"rarenode {rarenode.__version__}\n"
+
+
+def test_importing_changes_no_environment() -> None:
+    code = (
+        "import os; before = dict(os.environ); import rarenode; rarenode.RareNodeClassifier; "
+        "assert dict(os.environ) == before, set(os.environ) ^ set(before)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
