@@ -29,7 +29,7 @@ def names(ax: Axes) -> dict[str, tuple[float, float]]:
 
 
 def is_name(text: Text) -> bool:
-    return text.get_ha() == "left" and text.get_fontweight() != "bold"
+    return text.get_horizontalalignment() == "left" and text.get_fontweight() != "bold"
 
 
 def boxes(ax: Axes) -> dict[tuple[int, int], Rectangle]:
