@@ -1,16 +1,17 @@
-"""Time and peak memory of a function, each in a process of its own."""
+"""Time and peak memory of a function, each in a separate process."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import json
+import os
 import re
 import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ LEAST_REPEATS = 3
 
 
 def measure(prepare: Callable[[], Callable[[], float]], warm_up: int = 0) -> dict[str, float]:
-    """Seconds of one step (median), peak bytes of making and calling it first, and what it returned."""
+    """Seconds of one step (median and mean), peak bytes of making and calling it first, and what it returned."""
     _give_back_free_memory()
     before = _peak_bytes(reset=True)
     step = prepare()
@@ -37,7 +38,12 @@ def measure(prepare: Callable[[], Callable[[], float]], warm_up: int = 0) -> dic
         seconds.append(time.perf_counter() - start)
         if sum(seconds) > MOST_SECONDS:
             break
-    return {"seconds": float(np.median(seconds)), "peak_bytes": peak, "value": value}
+    return {
+        "seconds": float(np.median(seconds)),
+        "mean_seconds": float(np.mean(seconds)),
+        "peak_bytes": peak,
+        "value": value,
+    }
 
 
 def in_own_process(module: str, *arguments: str) -> dict[str, Any]:
@@ -46,6 +52,18 @@ def in_own_process(module: str, *arguments: str) -> dict[str, Any]:
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     result: dict[str, Any] = json.loads(done.stdout)
     return result
+
+
+@contextlib.contextmanager
+def busy_machine() -> Iterator[None]:
+    """One other program for each processor, which does nothing but use it."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 def _give_back_free_memory() -> None:

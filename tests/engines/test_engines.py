@@ -276,7 +276,7 @@ def _step_in_child(answers: Any, engine: FusedEngine, X: NDArray[np.float32], Y:
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system does not fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
-def test_a_forked_process_is_told_instead_of_killed(data: DatasetSplits) -> None:
+def test_a_forked_process_gets_an_error_instead_of_being_killed(data: DatasetSplits) -> None:
     shape = shape_of(data)
     engine = FusedEngine(shape, initial_parameters(shape, 0), objective_of(data), ADAM, 0)
     engine.step(data.train.X[:4], data.train.Y[:4])

@@ -141,6 +141,21 @@ def test_weights_from_data_work_as_they_come(
     np.testing.assert_allclose(result.numpy(), oracles.reduce(expected, None, "mean"), rtol=1e-10)
 
 
+@given(problems(), reductions, st.sampled_from([None, *FOCUSES]), st.data())
+def test_row_weights_multiply_the_terms_of_a_row(
+    problem: Problem, reduction: Reduction, focus: Focus | None, data: st.DataObject
+) -> None:
+    """The divisor of the mean stays the number of rows x nodes; tensors and lists are the same."""
+    rows = len(problem.labels)
+    factors = data.draw(st.lists(st.sampled_from([0.0, 0.3, 1.0, 2.0, 7.5]), min_size=rows, max_size=rows))
+    terms = expected_loss(problem, focus=focus) * np.array(factors)[:, None]
+    loss = RareNodeLoss(problem.hierarchy, focus=focus, reduction=reduction)
+    logits, labels = tensors(problem)
+    for row_weights in (factors, torch.tensor(factors)):
+        result = loss(logits, labels, row_weights=row_weights).numpy()
+        np.testing.assert_allclose(result, oracles.reduce(terms, None, reduction), rtol=1e-6, atol=1e-9)
+
+
 @given(problems(), reductions)
 def test_unit_weights_are_no_weights(problem: Problem, reduction: Reduction) -> None:
     ones = np.ones(len(problem.hierarchy))

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from rarenode.errors import ArgumentError
 from rarenode.metrics import RARITY_BANDS, Summary
 from rarenode.plots import plot_scores_by_depth, plot_scores_by_rarity
-from tests.plots.conftest import HOSTILE
+from tests.plots.hostile import HOSTILE
 
 fractions = st.integers(0, 100).map(lambda percent: percent / 100)
 

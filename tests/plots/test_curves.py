@@ -14,7 +14,7 @@ from rarenode.metrics.average_precision import precision_at_recalls
 from rarenode.plots import plot_precision_recall, plot_reliability, plot_training_curve
 from rarenode.plots.style import SERIES
 from rarenode.thresholds.calibration_error import BINS, Reliability, reliability
-from tests.plots.conftest import HOSTILE
+from tests.plots.hostile import HOSTILE
 
 
 def legend(ax: Axes) -> list[str]:

@@ -18,7 +18,7 @@ from rarenode.plots import plot_icicle
 from rarenode.plots.icicle import drawn_parents
 from rarenode.plots.style import LIGHT
 from tests import oracles
-from tests.plots.conftest import HOSTILE
+from tests.plots.hostile import HOSTILE
 from tests.strategies import hierarchies
 
 BOUNDS = (10, 25, 40, 60, 75, 90)

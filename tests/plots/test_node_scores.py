@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 
 from rarenode import Hierarchy
 from rarenode.errors import ArgumentError
@@ -16,14 +17,19 @@ from rarenode.plots import plot_node_scores
 from rarenode.plots.icicle import drawn_parents
 from rarenode.plots.node_scores import STRONGEST, WEAKEST
 from rarenode.plots.style import LIGHT
-from tests.plots.conftest import HOSTILE
+from tests.plots.hostile import HOSTILE
 from tests.strategies import hierarchies
 
 PETS = Hierarchy.from_edges([("pet", "cat"), ("pet", "dog"), ("dog", "poodle")])
 
 
 def names(ax: Axes) -> dict[str, tuple[float, float]]:
-    return {text.get_text(): text.get_position() for text in ax.texts if text.get_gid() == "node"}
+    """Names of nodes, which begin where they are placed; all else in their lines is centred."""
+    return {text.get_text(): text.get_position() for text in ax.texts if is_name(text) and text.get_position()[1] >= 0}
+
+
+def is_name(text: Text) -> bool:
+    return text.get_horizontalalignment() == "left" and text.get_fontweight() != "bold"
 
 
 def boxes(ax: Axes) -> dict[tuple[int, int], Rectangle]:
@@ -38,7 +44,7 @@ def values(ax: Axes, runs: int) -> list[list[str]]:
     lines: dict[int, list[tuple[float, str]]] = {}
     for text in ax.texts:
         x, y = text.get_position()
-        if y >= 0 and text.get_gid() is None and text.get_text() not in "+\u2212":
+        if y >= 0 and not is_name(text) and text.get_text() not in "+\u2212":
             lines.setdefault(int(y), []).append((x, text.get_text()))
     assert all(len(line) == runs for line in lines.values())
     return [[text for _, text in sorted(lines[line])] for line in sorted(lines)]
@@ -104,8 +110,11 @@ def test_signs_of_what_the_last_run_finds_and_the_first_does_not() -> None:
 
 def test_runs_are_numbered_and_named() -> None:
     ax = plot_node_scores(PETS, {"plain": [0.5] * 4, "weighted": [0.5] * 4})
-    assert [text.get_text() for text in ax.texts if text.get_gid() == "run"] == ["plain", "weighted"]
-    numbers = [text.get_text() for text in ax.texts if text.get_position()[1] < 0 and text.get_gid() is None]
+    assert [text.get_text() for text in ax.texts if is_name(text) and text.get_position()[1] < 0] == [
+        "plain",
+        "weighted",
+    ]
+    numbers = [text.get_text() for text in ax.texts if text.get_position()[1] < 0 and not is_name(text)]
     assert sorted(numbers) == ["1", "1", "2", "2"]
 
 
@@ -116,7 +125,7 @@ def test_hostile_names_are_plain_text() -> None:
     for text in ax.texts:
         assert text.get_text().isprintable()
         assert len(text.get_text()) < 200
-        if text.get_gid():
+        if is_name(text):
             assert not text.get_parse_math()
 
 

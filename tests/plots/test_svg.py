@@ -25,7 +25,7 @@ from rarenode.plots import (
 from rarenode.plots.style import DARK, HEADING, LIGHT, SMALL, STYLE, chart_style
 from rarenode.plots.svg import CSS, standalone, to_svg
 from rarenode.thresholds.calibration_error import Reliability
-from tests.plots.conftest import HOSTILE
+from tests.plots.hostile import HOSTILE
 from tests.plots.test_bars import group
 
 NAMES = [name for name in HOSTILE if name.strip()]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rarenode.plots.text import ELLIPSIS, cut, legend_label, percent, plain, text_width
-from tests.plots.conftest import HOSTILE
+from tests.plots.hostile import HOSTILE
 
 any_text = st.text() | st.sampled_from(HOSTILE)
 

@@ -215,7 +215,7 @@ _process: int | None = None
 
 
 def _refuse_after_fork() -> None:
-    """Threads do not survive a fork, and GNU OpenMP ends a forked process that asks for them, past all Python."""
+    """Threads do not survive a fork, and GNU OpenMP ends a forked process that uses them, without an exception."""
     global _process  # noqa: PLW0603
     if _process is None:
         _process = os.getpid()

@@ -94,7 +94,7 @@ def forward_rows(
                 continue
             if tanh:
                 value = np.tanh(value)
-            elif value < np.float32(0):  # asked this way round, NaN stays NaN
+            elif value < np.float32(0):  # compared this way round, NaN stays NaN
                 value = np.float32(0)
             for copy in range(copies):
                 place = copy * source.shape[0] + row

@@ -92,7 +92,7 @@ class Forest:
     roots: Integers
     """(trees,): where each tree begins."""
     feature: Integers
-    """(places,): the feature that an inner place asks for, -1 at a leaf."""
+    """(places,): the feature that an inner place compares, -1 at a leaf."""
     threshold: NDArray[np.float64]
     """(places,): a row whose feature is at most this goes left, any other right; 0 at a leaf."""
     left: Integers

@@ -52,7 +52,7 @@ def plot_node_scores(
 
     >>> animals = Hierarchy.from_edges([("animal", "cat"), ("animal", "dog")])
     >>> ax = plot_node_scores(animals, {"before": [1, 0, 0.5], "after": [1, 0.8, 0.5]})
-    >>> [text.get_text() for text in ax.texts if text.get_gid() == "node"]
+    >>> [text.get_text() for text in ax.texts[:3]]
     ['animal', 'cat', 'dog']
     """
     check_series(scores, "runs")
@@ -116,7 +116,6 @@ def _write_tree(
             va="center_baseline",
             fontsize=letters,
             parse_math=False,
-            gid="node",
         )
     ax.plot(x, y, color=mpl.rcParams["grid.color"], linewidth=1, clip_on=False, solid_capstyle="butt")
 
@@ -169,7 +168,6 @@ def _write_key(ax: Axes, names: list[str], wide: float, letters: float) -> None:
             va="center_baseline",
             fontsize=letters,
             parse_math=False,
-            gid="run",
         )
         ax.text(
             left + (run + 0.5) * BOX * letters, -1, f"{run + 1}", ha="center", va="center_baseline", fontweight="bold"

@@ -1,12 +1,6 @@
-"""Charts for tests: drawn in the style of the report, and read back from their axes or their SVG."""
+"""Names that mean harm, or that a drawing could stumble over."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-
-import pytest
-
-from rarenode.plots.style import chart_style
 
 HOSTILE = (
     "$\\frac{1}{0}$ and $x_$ \\$",
@@ -22,9 +16,3 @@ HOSTILE = (
     "_private",
     "%s {0} \\n",
 )
-
-
-@pytest.fixture
-def styled() -> Iterator[None]:
-    with chart_style():
-        yield
