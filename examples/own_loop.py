@@ -21,7 +21,8 @@ from rich.table import Table
 from torch.nn import Dropout, Linear, ReLU, Sequential
 
 import rarenode
-from rarenode import Dataset, NodeWeights, Summary
+from rarenode import DatasetSplits, NodeWeights, Summary
+from rarenode.metrics import summary, summary_by_depth, summary_by_rarity
 from rarenode.paper import load_as_published, settings_for
 
 THRESHOLDS = (0.5, 0.3, 0.2, 0.1, 0.05)
@@ -30,7 +31,7 @@ Probabilities = Mapping[str, NDArray[np.float32]]
 
 
 def train(
-    data: Dataset, weights: NodeWeights | None, hidden: int, rate: float, epochs: int, batch_size: int, name: str
+    data: DatasetSplits, weights: NodeWeights | None, hidden: int, rate: float, epochs: int, batch_size: int, name: str
 ) -> NDArray[np.float32]:
     """Probabilities for the test rows: three layers, dropout 0.7, Adam, training and validation rows together."""
     network = Sequential(
@@ -54,19 +55,19 @@ def train(
     return rarenode.constrain(probs.numpy(), data.hierarchy)
 
 
-def figures_table(data: Dataset, runs: Probabilities, seed: int) -> Table:
+def figures_table(data: DatasetSplits, runs: Probabilities, seed: int) -> Table:
     table = Table(title=f"{data.name}: one model, seed {seed}, w0 = 0.25, threshold 0.5; percent")
     table.add_column("weighting")
     for column in ("F1", "precision", "recall", "Bin. AP", "AP", "nodes found"):
         table.add_column(column, justify="right")
     for name, probs in runs.items():
-        s = rarenode.summary(data.test.Y, probs, scored=data.scored)
+        s = summary(data.test.Y, probs, scored=data.scored)
         figures = [f"{100 * value:.2f}" for value in (s.f1, s.precision, s.recall, s.bin_ap, s.ap)]
         table.add_row(name, *figures, f"{s.nodes_found} of {s.nodes}")
     return table
 
 
-def found_table(data: Dataset, runs: Probabilities) -> Table:
+def found_table(data: DatasetSplits, runs: Probabilities) -> Table:
     """Nodes found by rarity and by depth."""
     table = Table(title="Nodes found: predicted in at least one test row that carries them")
     table.add_column("nodes with", no_wrap=True)
@@ -80,20 +81,20 @@ def found_table(data: Dataset, runs: Probabilities) -> Table:
             table.add_row(group, str(groups[0][group].nodes), *found, end_section=group == list(groups[0])[-1])
 
     truth, counts, scored = data.test.Y, data.train.Y.sum(axis=0), data.scored
-    by_rarity = [rarenode.summary_by_rarity(truth, probs, counts, scored=scored) for probs in runs.values()]
-    by_depth = [rarenode.summary_by_depth(truth, probs, data.hierarchy, scored=scored) for probs in runs.values()]
+    by_rarity = [summary_by_rarity(truth, probs, counts, scored=scored) for probs in runs.values()]
+    by_depth = [summary_by_depth(truth, probs, data.hierarchy, scored=scored) for probs in runs.values()]
     add([{f"{band} training rows": s for band, s in run.items()} for run in by_rarity])
     add([{f"depth {depth}": s for depth, s in run.items()} for run in by_depth])
     return table
 
 
-def thresholds_table(data: Dataset, runs: Probabilities) -> Table:
+def thresholds_table(data: DatasetSplits, runs: Probabilities) -> Table:
     table = Table(title="F1 at other thresholds; percent")
     table.add_column("weighting")
     for threshold in THRESHOLDS:
         table.add_column(str(threshold), justify="right")
     for name, probs in runs.items():
-        f1 = [rarenode.summary(data.test.Y, probs, threshold, scored=data.scored).f1 for threshold in THRESHOLDS]
+        f1 = [summary(data.test.Y, probs, threshold, scored=data.scored).f1 for threshold in THRESHOLDS]
         table.add_row(name, *(f"{100 * value:.2f}" for value in f1))
     return table
 
@@ -107,6 +108,8 @@ def main() -> None:
 
     if arguments.dataset is None:
         data = rarenode.make_hierarchical()
+        preparation = rarenode.Preparation.fit(data.train.X)
+        data = data.map_features(preparation.apply)
         hidden, rate, epochs, batch_size = 300, 1e-3, 25, 32
     else:
         data = load_as_published(arguments.dataset)

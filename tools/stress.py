@@ -20,45 +20,48 @@ from time import perf_counter
 import numpy as np
 
 from rarenode import make_hierarchical
-from rarenode.engines import EngineName
-from rarenode.training import Outlook, Settings, Silent, TrainedModel, TrainingRows, remove_checkpoint, train
+from rarenode.config import Settings
+from rarenode.config.choices import EngineName
+from rarenode.training import Callback, Plan, TrainedModel, train_model
+from rarenode.training.checkpoint import remove_checkpoint
 
 CHECKPOINT_SECONDS = 0.005
-FILES = ("checkpoint.safetensors", ".checkpoint.safetensors.part")
+FILES = ("checkpoint.safetensors", ".checkpoint.safetensors.*.part")
 """The checkpoint, and the next one while it is written."""
 # A fork of a process that has everything imported and has computed nothing: starting anew takes no time.
 CONTEXT = multiprocessing.get_context("forkserver")
 
 
-class Starter(Silent):
+class Starter(Callback):
     """Says when the first step is about to be taken; before that there is nothing to disturb."""
 
     def __init__(self, begun: Connection) -> None:
         self.begun = begun
 
-    def started(self, outlook: Outlook) -> None:
-        """See `Watch`."""
+    def on_start(self, plan: Plan) -> None:
+        """See `Callback`."""
         self.begun.send(True)
 
 
 def run_training(folder: Path, epochs: int, engine: EngineName, begun: Connection) -> None:
     """Train to the end, from the folder's checkpoint if there is one, and save the model there."""
     data = make_hierarchical(rows=200, nodes=20, depth=3, features=8)
-    settings = Settings(
-        hidden=16,
+    settings = Settings.preset(
+        "paper",
+        hidden_size=16,
         batch_size=16,
-        members=2,
+        n_members=2,
         focus="gmu",
         schedule="linear",
         epochs=epochs,
         engine=engine,
-        early_stopping=epochs,
+        patience=epochs,
         checkpoint_epochs=1,
         checkpoint_minutes=CHECKPOINT_SECONDS / 60,
     )
-    rows = TrainingRows.from_dataset(data, with_valid=False)
-    train(rows, settings.model_copy(update={"epochs": 1}), valid=data.valid)  # compiles, or finds what was compiled
-    model = train(rows, settings, valid=data.valid, folder=folder, resume=True, watch=Starter(begun))
+    rows = data.train
+    train_model(rows, settings.changed(epochs=1), valid=data.valid)  # compiles, or finds what was compiled
+    model = train_model(rows, settings, valid=data.valid, folder=folder, resume=True, callback=Starter(begun))
     model.save(folder / "model")
 
 
@@ -72,14 +75,15 @@ def start(folder: Path, options: argparse.Namespace) -> ForkServerProcess:
     return process
 
 
-def last_change(path: Path) -> int | None:
+def last_change(folder: Path, pattern: str) -> int | None:
     """When a file was last written, or None if it is not there."""
-    return path.stat().st_mtime_ns if path.exists() else None
+    return max((path.stat().st_mtime_ns for path in folder.glob(pattern)), default=None)
 
 
 def differences(ours: TrainedModel, theirs: TrainedModel) -> list[str]:
     """What two models have different, besides the time they took."""
-    found = [name for name, array in ours.parameters.items() if not np.array_equal(array, theirs.parameters[name])]
+    there = theirs.model.arrays()
+    found = [name for name, array in ours.model.arrays().items() if not np.array_equal(array, there[name])]
     records = [[(record.epoch, record.loss, record.valid) for record in model.history] for model in (ours, theirs)]
     return found if records[0] == records[1] else [*found, "history"]
 
@@ -97,14 +101,14 @@ def stress(folder: Path, options: argparse.Namespace) -> str:
 
     kills = at_work = at_writing = finished = 0
     while kills < options.kills or finished == 0:
-        before = [last_change(disturbed / name) for name in FILES]
+        before = [last_change(disturbed, name) for name in FILES]
         process = start(disturbed, options)
         process.join(chance.uniform(0, longest) if kills < options.kills else None)
         if process.is_alive():
             process.kill()
             process.join()
             kills += 1
-            now = [last_change(disturbed / name) for name in FILES]
+            now = [last_change(disturbed, name) for name in FILES]
             at_work += now != before
             at_writing += now[1] not in (before[1], None)
             continue

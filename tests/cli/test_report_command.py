@@ -1,9 +1,8 @@
-"""`rarenode report` on folders of `fit`, on records of `reproduce`, and on both."""
+"""`rarenode report` on run folders, on records, and on both."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +10,23 @@ import numpy as np
 import polars
 import pytest
 from numpy.typing import NDArray
-from rarenode.cli.predicting import TAUGHT
 
 import rarenode
+from rarenode.config import Settings
 from rarenode.data.catalogue import CatalogueEntry
 from rarenode.data.sources import load_dataset
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.paper.grid import Cell
-from rarenode.paper.record import DatasetNodes, PredictedNodes, record_path, write_record
-from rarenode.training import Settings, TrainedModel
+from rarenode.paper.record import DatasetNodes, PredictedNodes
+from rarenode.paper.store import record_path, write_record
+from rarenode.run.run import TRAINED_ON
+from rarenode.training import TrainedModel
 from tests.commands import CLASSES, fail, run, succeed, write_arff
 from tests.paper.small_grid import made_up
 
+RECORDS = Path(__file__).parents[2] / "results"
 FIT = ("--engine", "torch", "--quiet", "--no-report", "--preset", "paper", "--epochs", "2")
+FOREST = ("--model", "mlp+forest", "--n-trees", "3")
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +43,8 @@ def data(folder: Path) -> Path:
 def runs(folder: Path, data: Path) -> tuple[Path, Path]:
     """Two runs on a file."""
     settings = folder / "small.toml"
-    settings.write_text("hidden = 8\nbatch_size = 8\nlearning_rate = 0.01\n")
-    for name, more in (("plain", ("--weighting", "none")), ("members", ("--members", "3", "--trees", "3"))):
+    settings.write_text("hidden_size = 8\nbatch_size = 8\nlearning_rate = 0.01\n")
+    for name, more in (("plain", ("--weighting", "none")), ("members", ("--n-members", "3", *FOREST))):
         succeed("fit", data, "--out", folder / name, "--settings", settings, *FIT, *more)
     return folder / "plain", folder / "members"
 
@@ -84,7 +87,7 @@ class TestFolders:
         assert names_in(page) == [str(runs[1])]
         content, model = rarenode.read_arff(data), TrainedModel.load(runs[1])
         assert told(page, str(runs[1])) == counts(content.Y, model.predict(content.X))
-        assert about(page) == [f"{data} ({TAUGHT}): 24 rows; nodes decided by fixed; add ancestors"]
+        assert about(page) == [f"{data} ({TRAINED_ON}): 24 rows; nodes decided by fixed; add ancestors"]
 
     def test_it_says_so_if_the_model_was_trained_on_the_rows(
         self, runs: tuple[Path, Path], data: Path, tmp_path: Path, page: Path
@@ -92,19 +95,17 @@ class TestFolders:
         copy = tmp_path / "copy.arff"
         copy.write_bytes(data.read_bytes())
         succeed("report", *runs, "--data", copy, "--out", page)
-        assert about(page) == [f"{copy} ({TAUGHT}): 24 rows; nodes decided by fixed; add ancestors"] * 2
-        assert TAUGHT in page.read_text(encoding="utf-8")
+        assert about(page) == [f"{copy} ({TRAINED_ON}): 24 rows; nodes decided by fixed; add ancestors"] * 2
+        assert TRAINED_ON in page.read_text(encoding="utf-8")
         other = write_arff(tmp_path / "other.arff", seed=1)
         succeed("report", *runs, "--data", other, "--out", page)
         assert about(page) == [f"{other}: 24 rows; nodes decided by fixed; add ancestors"] * 2
-        assert TAUGHT not in page.read_text(encoding="utf-8")
+        assert TRAINED_ON not in page.read_text(encoding="utf-8")
 
     def test_a_file_without_rows(self, runs: tuple[Path, Path], data: Path, tmp_path: Path, page: Path) -> None:
         path = tmp_path / "empty.arff"
         path.write_text(data.read_text().split("@DATA")[0] + "@DATA\n")
-        succeed("report", runs[0], "--data", path, "--out", page)
-        assert about(page) == [f"{path}: 0 rows; nodes decided by fixed; add ancestors"]
-        assert set(nodes_of(page)["state"].to_list()) == {"no_rows", "not_scored"}
+        assert "no row has labels" in fail(DataError, "report", runs[0], "--data", path, "--out", page)
 
     def test_two_runs_are_compared(self, runs: tuple[Path, Path], data: Path, page: Path) -> None:
         succeed("report", *runs, "--data", data, "--out", page, "--name", "one", "--name", "<two>")
@@ -115,13 +116,13 @@ class TestFolders:
         assert (page.with_name("page_files") / "node_scores.svg").exists()
         assert "Against <bdi>one</bdi>, the first run" in page.read_text(encoding="utf-8")
 
-    def test_another_decision(self, runs: tuple[Path, Path], data: Path, page: Path) -> None:
+    def test_other_thresholds(self, runs: tuple[Path, Path], data: Path, page: Path) -> None:
         content, model = rarenode.read_arff(data), TrainedModel.load(runs[1])
-        for decision in ("fixed:0.1", "expected_f2"):
-            succeed("report", runs[1], "--data", data, "--out", page, "--decision", decision, "--name", "x")
-            assert told(page, "x") == counts(content.Y, model.predict_together(content.X, decision))
-            assert f"decided by {decision}" in about(page)[0]
-        assert "tuned" in fail(ArgumentError, "report", runs[1], "--data", data, "--out", page, "--decision", "tuned")
+        for thresholds in ("fixed:0.1", "expected_f2"):
+            succeed("report", runs[1], "--data", data, "--out", page, "--thresholds", thresholds, "--name", "x")
+            assert told(page, "x") == counts(content.Y, model.predict_together(content.X, thresholds))
+            assert f"decided by {thresholds}" in about(page)[0]
+        assert "tuned" in fail(ArgumentError, "report", runs[1], "--data", data, "--out", page, "--thresholds", "tuned")
 
     def test_quietly(self, runs: tuple[Path, Path], data: Path, page: Path) -> None:
         assert run("report", runs[0], "--data", data, "--out", page, "--quiet").output == ""
@@ -135,12 +136,12 @@ class TestFolders:
         assert {path.name for path in tmp_path.iterdir()} == {"report.html", "report_files"}
 
     def test_the_data_of_a_run_on_a_file_must_be_named(self, runs: tuple[Path, Path], page: Path) -> None:
-        assert "name the DATA" in fail(ArgumentError, "report", runs[0], "--out", page)
+        assert "name the data" in fail(ArgumentError, "report", runs[0], "--out", page)
         assert not page.exists()
 
     def test_a_file_has_no_split(self, runs: tuple[Path, Path], data: Path, page: Path) -> None:
         message = fail(ArgumentError, "report", runs[0], "--data", data, "--split", "test", "--out", page)
-        assert "has no split 'test'" in message
+        assert "not divided into parts" in message
 
     def test_rows_that_do_not_fit(self, runs: tuple[Path, Path], tmp_path: Path, page: Path) -> None:
         other = write_arff(tmp_path / "other.arff", features=("a", "b", "d"))
@@ -150,7 +151,7 @@ class TestFolders:
         other = write_arff(tmp_path / "other.arff", classes=f"{CLASSES},3")
         succeed("fit", other, "--out", tmp_path / "other", *FIT)
         message = fail(DataError, "report", tmp_path / "other", runs[0], "--data", other, "--out", page)
-        assert "nodes that the model has not: '3'" in message
+        assert "nodes that the model does not have: '3'" in message
         assert not page.exists()
 
     @pytest.mark.parametrize("names", [("one",), ("one", "two", "three")])
@@ -159,13 +160,13 @@ class TestFolders:
     ) -> None:
         options = [word for name in names for word in ("--name", name)]
         message = fail(ArgumentError, "report", *runs, "--data", data, "--out", page, *options)
-        assert f"these are 2 runs, and {len(names)} name" in message
+        assert f"there are 2 runs and {len(names)} names" in message
 
     @pytest.mark.parametrize("name", ["", "  ", "\t"])
     def test_a_name_is_not_empty(self, tmp_path: Path, page: Path, name: str) -> None:
         """Nothing is asked of any model: there is none."""
         message = fail(ArgumentError, "report", tmp_path, "--out", page, "--name", name)
-        assert message == "a name must not be empty"
+        assert "give each run a name" in message
 
     def test_more_runs_than_a_chart_can_show(self, tmp_path: Path, page: Path) -> None:
         folders = [tmp_path / str(number) for number in range(9)]
@@ -174,7 +175,7 @@ class TestFolders:
         assert fail(ArgumentError, "report", *folders, "--out", page) == (
             "these are 9 runs; a report is about at most 8"
         )
-        assert "model.json is not there" in fail(MissingFileError, "report", *folders[:8], "--out", page)
+        assert "model.json is missing" in fail(MissingFileError, "report", *folders[:8], "--out", page)
 
     def test_the_same_run_twice(self, runs: tuple[Path, Path], data: Path, page: Path) -> None:
         message = fail(ArgumentError, "report", runs[0], runs[0], "--data", data, "--out", page)
@@ -198,9 +199,9 @@ class TestFolders:
     ) -> None:
         missing = tmp_path / "missing"
         message = fail(MissingFileError, "report", runs[0], missing, "--data", data, "--out", page)
-        assert f"{missing} is not there; RUN is a folder" in message
-        assert "model.json is not there" in fail(MissingFileError, "report", tmp_path, "--data", data, "--out", page)
-        assert "is no record" in fail(FileFormatError, "report", data, "--out", page)
+        assert f"{missing} is neither a folder of `rarenode fit` nor a record" in message
+        assert "model.json is missing" in fail(MissingFileError, "report", tmp_path, "--data", data, "--out", page)
+        assert "not a record" in fail(FileFormatError, "report", data, "--out", page)
         assert run("report", "--out", page).exit_code == 2
 
     def test_names_of_pages_are_looked_at_first(self, tmp_path: Path) -> None:
@@ -219,15 +220,12 @@ class TestCatalogue:
         return tmp_path / "run"
 
     @pytest.mark.parametrize("split", [None, "test", "valid"])
-    def test_rows_are_those_it_was_trained_on_prepared_alike(
-        self, trained: Path, page: Path, split: str | None
-    ) -> None:
+    def test_rows_are_those_of_the_dataset(self, trained: Path, page: Path, split: str | None) -> None:
         succeed("report", trained, "--out", page, "--name", "x", *(() if split is None else ("--split", split)))
         rows = getattr(load_dataset("tiny"), split or "test")
-        model = replace(TrainedModel.load(trained), preparation=None)
-        assert told(page, "x") == counts(rows.Y, model.predict(rows.X))
-        taught = f" ({TAUGHT})" if split == "valid" else ""
-        assert about(page)[0].startswith(f"tiny, {split or 'test'} rows{taught}: {len(rows)} rows; ")
+        assert told(page, "x") == counts(rows.Y, TrainedModel.load(trained).predict(rows.X))
+        warning = f" ({TRAINED_ON})" if split == "valid" else ""
+        assert about(page)[0].startswith(f"tiny, {split or 'test'} rows{warning}: {len(rows)} rows; ")
 
     def test_a_file_is_raw(self, trained: Path, page: Path, tmp_path: Path) -> None:
         path = tmp_path / "tiny.test.arff"
@@ -243,7 +241,7 @@ class TestCatalogue:
 
 class TestRecords:
     def write(self, entry: CatalogueEntry, folder: Path, **changes: Any) -> Path:
-        cell = Cell("tiny", Settings.from_paper(entry.hyperparameters, **changes))
+        cell = Cell("tiny", Settings.preset("paper", **changes))
         dataset = load_dataset("tiny")
         test = dataset.test.Y.sum(axis=0)
         found = (test[:3] - cell.settings.seed).tolist()
@@ -255,7 +253,7 @@ class TestRecords:
             training_rows=(9,) * 6,
             test_rows=tuple(test.tolist()),
         )
-        write_record(folder, cell, record, nodes)
+        write_record(folder, record, nodes)
         return record_path(folder, cell)
 
     @pytest.fixture
@@ -298,14 +296,14 @@ class TestRecords:
         succeed("report", *records, "--out", page, "--name", "a", "--name", "b")
         assert names_in(page) == ["a", "b"]
         message = fail(ArgumentError, "report", *records, "--out", page, "--name", "a", "--name", "b", "--name", "c")
-        assert "these are 2 runs, and 3 names" in message
+        assert "there are 2 runs and 3 names" in message
 
-    @pytest.mark.parametrize("option", [("--data", "tiny"), ("--split", "test"), ("--decision", "fixed:0.3")])
+    @pytest.mark.parametrize("option", [("--data", "tiny"), ("--split", "test"), ("--thresholds", "fixed:0.3")])
     def test_what_they_are_of_cannot_be_chosen(
         self, records: list[Path], page: Path, option: tuple[str, str]
     ) -> None:
         message = fail(ArgumentError, "report", *records, "--out", page, *option)
-        assert "records are of the test rows at 0.5" in message
+        assert "records have scores of the test rows at 0.5" in message
 
     def test_with_folders_the_order_is_that_of_the_command_line(
         self, records: list[Path], tmp_path: Path, page: Path
@@ -315,7 +313,7 @@ class TestRecords:
         succeed("fit", "tiny", "--out", run, *FIT)
         succeed("report", records[0], run, records[1], records[2], "--out", page)
         assert names_in(page) == ["as in the paper", str(run), "w0=0.5"]
-        data, model = load_dataset("tiny"), replace(TrainedModel.load(run), preparation=None)
+        data, model = load_dataset("tiny"), TrainedModel.load(run)
         expected = counts(data.test.Y, model.predict(data.test.X))
         assert told(page, str(run)) == expected
         names = [word for name in "abc" for word in ("--name", name)]
@@ -329,6 +327,20 @@ class TestRecords:
         (tmp_path / "empty").mkdir()
         message = fail(MissingFileError, "report", records[0], "--out", page, "--root", tmp_path / "empty")
         assert "rarenode data fetch tiny" in message
+
+    def test_the_nodes_beside_records_are_not_a_record(self, records: list[Path], page: Path) -> None:
+        succeed("report", *sorted(records[0].parent.glob("*.json")), "--out", page)
+        assert sorted(names_in(page)) == ["as in the paper", "w0=0.5"]
+        assert "none of the files is a record" in fail(
+            ArgumentError, "report", records[0].with_name("nodes.json"), "--out", page
+        )
+
+    @pytest.mark.skipif(not RECORDS.is_dir(), reason="the records of the paper's trainings are in the repository only")
+    def test_a_record_of_decisions_has_no_nodes(self, page: Path) -> None:
+        path = next(iter(sorted(RECORDS.glob("cellcycle_FUN/decisions/*.json"))))
+        message = fail(ArgumentError, "report", path, "--out", page)
+        assert "has scores of decisions, and none of single nodes" in message
+        assert "rarenode fit cellcycle_FUN --out RUN" in message
 
     def test_damaged_ones(self, records: list[Path], page: Path) -> None:
         records[0].write_text("{")

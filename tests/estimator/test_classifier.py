@@ -30,6 +30,7 @@ from rarenode.training import fit_model, train_model
 
 DATA = rarenode.make_hierarchical(rows=240, nodes=12, depth=3, features=6, noise=0.3)
 TREE = DATA.hierarchy
+NAMES = [f"x{column}" for column in range(6)]
 X, Y = DATA.train.X.astype(np.float64), DATA.train.Y
 SMALL: dict[str, Any] = {
     "hidden_size": 16, "epochs": 4, "batch_size": 8, "dropout": 0.1, "learning_rate": 1e-3, "random_state": 0,
@@ -41,7 +42,9 @@ def classifier(**changes: Any) -> RareNodeClassifier:
     """The preset ``paper``, small."""
     values = SMALL | changes
     hierarchy = values.pop("hierarchy", TREE)
-    return RareNodeClassifier.from_preset("paper", **(values)).set_params(hierarchy=hierarchy)
+    estimator = RareNodeClassifier.from_preset("paper", **values)
+    estimator.hierarchy = hierarchy
+    return estimator
 
 
 def best(**changes: Any) -> RareNodeClassifier:
@@ -121,10 +124,10 @@ class TestFit:
             classifier(prepare=False).fit(X * 1e40, Y)
 
     def test_names_of_features_are_remembered(self) -> None:
-        frame = polars.DataFrame(X, schema=list(DATA.feature_names), orient="row")
+        frame = polars.DataFrame(X, schema=NAMES, orient="row")
         fitted = classifier().fit(frame, Y)
-        assert fitted.feature_names_in_.tolist() == list(DATA.feature_names)
-        assert fitted.model_.feature_names == DATA.feature_names
+        assert fitted.feature_names_in_.tolist() == NAMES
+        assert fitted.model_.feature_names == tuple(NAMES)
         assert np.array_equal(fitted.predict(frame), classifier().fit(X, Y).predict(X))
         with pytest.raises(ValueError, match="feature names"):
             fitted.predict(frame.rename({"x0": "other"}))
@@ -320,7 +323,7 @@ class TestDiagnosis:
             fitted.diagnose(DATA.test.X[1:], DATA.test.Y)
 
     def test_names_of_features_are_looked_at(self) -> None:
-        frame = polars.DataFrame(X, schema=list(DATA.feature_names), orient="row")
+        frame = polars.DataFrame(X, schema=NAMES, orient="row")
         fitted = classifier().fit(frame, Y)
         assert fitted.diagnose(frame, Y).scores.support.tolist() == Y.sum(axis=0).tolist()
         with pytest.raises(ValueError, match="feature names"):
@@ -361,7 +364,7 @@ class TestOneClass:
 
 class TestFolder:
     def test_it_comes_back_as_it_was(self, tmp_path: Path) -> None:
-        frame = polars.DataFrame(X, schema=list(DATA.feature_names), orient="row")
+        frame = polars.DataFrame(X, schema=NAMES, orient="row")
         fitted = classifier(n_members=2, thresholds="fixed:0.3", focus="gmu", prepare=True).fit(frame, Y)
         fitted.save(tmp_path / "model")
         loaded = RareNodeClassifier.load(tmp_path / "model")

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -191,6 +191,12 @@ class DatasetSplits:
         if rows is None:
             raise ArgumentError(f"{self.name} has no {split} rows")
         return rows
+
+    def map_features(self, function: Callable[[Any], Any]) -> Self:
+        """The same rows with features that a function computes from those of each part."""
+        train, test = (replace(part, X=function(part.X)) for part in (self.train, self.test))
+        valid = None if self.valid is None else replace(self.valid, X=function(self.valid.X))
+        return replace(self, train=train, valid=valid, test=test)
 
     @property
     def train_and_valid(self) -> Dataset:

@@ -81,10 +81,8 @@ def load_dataset(name: str, root: Path | str | None = None, prepare: Prepare = "
     parts = {
         split: replace(content, hierarchy=train.hierarchy, scored=scored, name=name) for split, content in files.items()
     }
-    if prepare == "no_leakage":
-        preparation = Preparation.fit(train.X)
-        parts = {split: replace(part, X=preparation.apply(part.X)) for split, part in parts.items()}
-    return DatasetSplits(name, parts["train"], parts.get("valid"), parts["test"])
+    splits = DatasetSplits(name, parts["train"], parts.get("valid"), parts["test"])
+    return splits if prepare == "none" else splits.map_features(Preparation.fit(train.X).apply)
 
 
 def _read(entry: CatalogueEntry, file: CatalogueFile, folder: Path) -> Dataset:
