@@ -114,7 +114,7 @@ class TestFolders:
         for name, folder in zip(("one", "<two>"), runs, strict=True):
             assert told(page, name) == counts(content.Y, TrainedModel.load(folder).predict(content.X))
         assert (page.with_name("page_files") / "node_scores.svg").exists()
-        assert "Against <bdi>one</bdi>, the first run" in page.read_text(encoding="utf-8")
+        assert "Compared with <bdi>one</bdi>, the first run" in page.read_text(encoding="utf-8")
 
     def test_other_thresholds(self, runs: tuple[Path, Path], data: Path, page: Path) -> None:
         content, model = rarenode.read_arff(data), TrainedModel.load(runs[1])
