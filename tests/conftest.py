@@ -20,6 +20,8 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],  # a busy machine must not fail a test
 )
+# As many examples, but new ones with every seed.
+settings.register_profile("explore", settings.get_profile("ci"), derandomize=False)
 settings.load_profile("ci")
 
 # A process that is started in the background ignores Ctrl-C, and tests of what Ctrl-C does would never get it.
