@@ -144,7 +144,7 @@ class _Run:
         times = TrainingTimes.from_records(folder) if missing else TrainingTimes({})
         self.seconds = {task.cell.fingerprint: times.seconds(task.cell) for task in missing}
         self.done = 0.0
-        outcome.waiting = missing
+        outcome.waiting = list(missing)
 
     def train(self, jobs: int, root: Path | None, deadline: float | None) -> None:
         """Start the processes, and see to it that all of them end."""
@@ -169,6 +169,7 @@ class _Run:
                     deadline += GRACE
                 elif deadline is not None and monotonic() >= deadline:
                     self._give_up(others)
+            pool.shutdown(wait=True)
         except BrokenProcessPool:  # it is not known which process died, because the others are ended with it
             under_way = " | ".join(str(task) for task, _ in self.running.values()) or "between two trainings"
             raise TrainingError(
