@@ -144,7 +144,7 @@ class _Run:
         times = TrainingTimes.from_records(folder) if missing else TrainingTimes({})
         self.seconds = {task.cell.fingerprint: times.seconds(task.cell) for task in missing}
         self.done = 0.0
-        outcome.waiting = missing
+        outcome.waiting = list(missing)
 
     def train(self, jobs: int, root: Path | None, deadline: float | None) -> None:
         """Start the processes, and see to it that all of them end."""
@@ -160,15 +160,16 @@ class _Run:
         pool = ProcessPoolExecutor(jobs, context, _begin, (threads, stop))
         try:
             while self.running or (self.outcome.waiting and not stop.value):
+                if deadline is not None and monotonic() >= deadline:
+                    if stop.value:
+                        self._give_up(others)
+                    stop.value = True
+                    deadline += GRACE
                 while self.outcome.waiting and len(self.running) < jobs and not stop.value:
                     task = self.outcome.waiting.pop(0)
                     self.running[pool.submit(_make_and_keep, task, self.folder, root)] = task, monotonic()
                 self._collect()
-                if deadline is not None and monotonic() >= deadline and not stop.value:
-                    stop.value = True
-                    deadline += GRACE
-                elif deadline is not None and monotonic() >= deadline:
-                    self._give_up(others)
+            pool.shutdown(wait=True)
         except BrokenProcessPool:  # it is not known which process died, because the others are ended with it
             under_way = " | ".join(str(task) for task, _ in self.running.values()) or "between two trainings"
             raise TrainingError(

@@ -1,9 +1,10 @@
-"""`rarenode paper run` as a shell runs it, in a process of its own: its workers are real, and so are the signals."""
+"""`rarenode paper` as a shell runs it: its processes are real, and so are the signals."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from tests.paper.small_grid import STANDING_FOR, write_files
 
 HEARING = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
 """A shell may have started these tests deaf to Ctrl-C, and that is inherited."""
-COMMAND = (sys.executable, "-c", f"{HEARING}; from rarenode.cli import main; main()", "reproduce")
+COMMAND = (sys.executable, "-c", f"{HEARING}; from rarenode.cli import main; main()", "paper", "run")
 LONG = 120
 """Seconds that a process may take to begin, on a busy machine."""
 SOON = 30
@@ -30,7 +31,7 @@ SPEC = """
 title = "small"
 datasets = ["gasch2_FUN"]
 seeds = 2
-settings = { hidden = 2, layers = 1, dropout = 0.0, batch_size = 4000, epochs = 1, engine = "torch" }
+settings = { hidden_size = 2, n_layers = 1, dropout = 0.0, batch_size = 4000, epochs = 1, engine = "torch" }
 [[methods]]
 name = "plain"
 settings = { weighting = "none" }
@@ -60,9 +61,9 @@ def results(tmp_path: Path) -> Path:
     return tmp_path / "results"
 
 
-def shell(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [*COMMAND, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=3 * LONG)
+def shell(*arguments: str | Path, command: str = "run") -> subprocess.CompletedProcess[str]:
+    words = [*COMMAND[:-1], command, *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=3 * LONG)
 
 
 def records(results: Path) -> list[str]:
@@ -70,7 +71,7 @@ def records(results: Path) -> list[str]:
 
 
 def fail(error: type[RarenodeError], *arguments: str | Path) -> str:
-    result = CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
+    result = CliRunner().invoke(app, ["paper", "run", *map(str, arguments)])
     assert isinstance(result.exception, error), repr(result.exception)
     return str(result.exception)
 
@@ -89,14 +90,14 @@ def test_a_part_then_the_rest_then_nothing(spec: Path, root: Path, results: Path
     lines = done.stderr.splitlines()
     assert lines[0] == "1 trainings to do"
     assert lines[1].startswith("[1/1] gasch2_FUN, plain, seed 0: F1 ")
-    assert lines[1].endswith("; 0:00:00 left")
+    assert lines[1].endswith(" steps/s")
     assert len(lines) == 2
     first = next(results.glob("*/*-*.json"))
     before = first.stat().st_mtime_ns
 
     done = shell(*where, "--jobs", "2")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.splitlines()[0] == "3 trainings to do; 1 are there already"
+    assert done.stderr.splitlines()[0] == "3 trainings to do; 1 are already done"
     usual = "batch_size=4000,dropout=0.0,epochs=1,hidden=2,layers=1"
     assert records(results) == [
         f"{usual},seed=0", f"{usual},seed=0,weighting=none", f"{usual},seed=1", f"{usual},seed=1,weighting=none",
@@ -132,19 +133,43 @@ class TestMistakes:
 
     def test_names_that_the_spec_has_not(self, spec: Path, results: Path) -> None:
         for option, what in (("--datasets", "dataset"), ("--methods", "method")):
-            told = fail(ArgumentError, spec, option, "none of these", "--results", results)
-            assert told.startswith(f"the spec has no {what} 'none of these'; it has ")
+            message = fail(ArgumentError, spec, option, "none of these", "--results", results)
+            assert message.startswith(f"the spec has no {what} 'none of these'; it has ")
         assert not results.exists()
 
     @pytest.mark.parametrize("option", ["--seeds", "--jobs"])
     def test_numbers_below_1(self, spec: Path, option: str) -> None:
-        assert CliRunner().invoke(app, ["reproduce", str(spec), option, "0"]).exit_code == 2
+        assert CliRunner().invoke(app, ["paper", "run", str(spec), option, "0"]).exit_code == 2
 
 
-def test_help_teaches_by_examples() -> None:
-    result = CliRunner().invoke(app, ["reproduce", "--help"])
+@pytest.mark.parametrize("command", ["list", "run", "table", "figure", "queue"])
+def test_help_has_examples(command: str) -> None:
+    result = CliRunner().invoke(app, ["paper", command, "--help"])
     assert "Examples:\n" in result.output
-    assert "  rarenode paper run imbalance_fun" in result.output
+    assert f"rarenode paper {command}" in result.output
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("specs", "list"), ("reproduce", "run"), ("table", "table"), ("figure", "figure")]
+)
+def test_former_names_are_hidden_aliases(old: str, new: str) -> None:
+    usage, now = (CliRunner().invoke(app, [*words, "--help"]).output for words in ([old], ["paper", new]))
+    assert usage.split("\n", 2)[2] == now.split("\n", 2)[2]
+    assert f"  {old} " not in CliRunner().invoke(app, ["--help"]).output
+
+
+def test_the_queue_is_shown_with_its_time(results: Path) -> None:
+    result = CliRunner().invoke(app, ["paper", "queue", "--list", "--results", str(results)])
+    assert result.exit_code == 0, result.exception
+    assert "focal weighting on FunCat, one seed" in result.output
+    assert re.search(r"\d+ trainings, about \d+ days", result.output.splitlines()[-1])
+    assert not results.exists()
+
+
+def test_the_queue_stops_when_its_time_is_over(root: Path, results: Path) -> None:
+    done = shell("--root", root, "--results", results, "--hours", "0", command="queue")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"The time is over, and \d+ trainings are left; the same command continues", done.stderr)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
@@ -180,7 +205,7 @@ class TestSignals:
         _, told = under_way.communicate(timeout=SOON)
         assert under_way.returncode == 1
         assert told.splitlines()[-1] == (
-            "rarenode: stopped; what is done is kept, and the same command goes on from there"
+            "rarenode: stopped; what is done is kept, and the same command continues from there"
         )
         assert "Traceback" not in told
         assert until(lambda: not members(under_way.pid), SOON)
@@ -199,7 +224,7 @@ class TestSignals:
         os.kill(deaf_workers(under_way.pid)[0], signal.SIGKILL)
         _, told = under_way.communicate(timeout=SOON)
         assert under_way.returncode == 1
-        assert "gasch2_FUN, weighted, seed 0: a process that trains was ended" in told.splitlines()[-1]
+        assert "gasch2_FUN, weighted, seed 0: a training process was killed" in told.splitlines()[-1]
         assert until(lambda: not members(under_way.pid), SOON)
         assert len(records(results)) == 1
 
@@ -249,5 +274,5 @@ def test_real_data_then_nothing_more_to_train(tmp_path: Path, results: Path) -> 
     before = kept.stat().st_mtime_ns
     again = shell(spec, "--seeds", "1", "--results", results)
     assert again.returncode == 0
-    assert again.stderr == "0 trainings to do; 1 are there already\n"
+    assert again.stderr == "0 trainings to do; 1 are already done\n"
     assert kept.stat().st_mtime_ns == before
