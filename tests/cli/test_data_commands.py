@@ -73,7 +73,6 @@ class TestInfo:
         for fact in (
             "dag, 4126 nodes, 5827 edges, 4122 nodes scored",
             "root, GO0003674, GO0005575, GO0008150",
-            "hidden 1000, learning_rate 0.0001, epochs 62",
             entry.source,
             *entry.citations,
             entry.licence,

@@ -1,4 +1,4 @@
-"""Records of `reproduce` as a run: means and deviations over seeds, the middle ones of counts, and what is refused."""
+"""Records as a run: means and deviations over seeds, medians of counts, and errors."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rarenode.report.from_records import group_by_seed, report_on_records
 
-from rarenode import Summary, load_dataset
+from rarenode import Settings, Summary, load_dataset
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.hierarchy import Hierarchy
 from rarenode.paper.grid import Cell
-from rarenode.paper.record import DatasetNodes, PredictedNodes, record_path, write_record
+from rarenode.paper.record import DatasetNodes, PredictedNodes
+from rarenode.paper.report import group_by_seed, report_on_records
+from rarenode.paper.store import record_path, write_record
 from rarenode.report import Report, write_report
 from rarenode.report.run_report import by_depth, by_rarity
-from rarenode.training import Settings
 from tests.paper.small_grid import TINY, made_up, tiny_alone
 
 NODES = TINY.nodes
@@ -43,7 +43,7 @@ def hierarchy(root: Path) -> Hierarchy:
 
 
 def cell_of(**changes: Any) -> Cell:
-    return Cell("tiny", Settings.from_paper(TINY.hyperparameters, **changes))
+    return Cell("tiny", Settings.preset("paper", **changes))
 
 
 def write(folder: Path, hierarchy: Hierarchy, cell: Cell | None = None, **changes: Any) -> Path:
@@ -57,7 +57,7 @@ def write(folder: Path, hierarchy: Hierarchy, cell: Cell | None = None, **change
         test_rows=TEST,
     )
     record, _ = made_up(cell, **({"nodes": COUNTS[0]} | changes))
-    write_record(folder, cell, record, nodes)
+    write_record(folder, record, nodes)
     return record_path(folder, cell)
 
 
@@ -177,8 +177,8 @@ class TestOneRun:
         assert run.nodes.scores.recall[4] == pytest.approx(sum(found) / (5 * len(found)))
 
     def test_its_name_is_what_differs_from_the_paper(self, tmp_path: Path, hierarchy: Hierarchy) -> None:
-        path = write(tmp_path, hierarchy, cell_of(seed=2, w0=0.5, members=3))
-        assert report_on_records([path]).name == "members=3, w0=0.5"
+        path = write(tmp_path, hierarchy, cell_of(seed=2, w0=0.5, n_members=3))
+        assert report_on_records([path]).name == "n_members=3, w0=0.5"
         assert report_on_records([path], name="mine").name == "mine"
 
     def test_the_folder_of_the_data(self, tmp_path: Path, hierarchy: Hierarchy, root: Path) -> None:
@@ -194,7 +194,7 @@ class TestOneRun:
             *("map.svg", *(f"{score}_by_{by}.svg" for score in ("recall", "f1") for by in ("depth", "rarity"))),
         }
         found = page.read_text(encoding="utf-8")
-        for words in ("Records of trainings hold no probabilities of rows", hierarchy.fingerprint, "hidden = 16"):
+        for words in ("Records contain no probabilities", hierarchy.fingerprint, "hidden_size = 500"):
             assert words in found
 
     def test_hostile_words_in_a_record(self, tmp_path: Path, hierarchy: Hierarchy) -> None:
@@ -241,9 +241,10 @@ class TestGroups:
         assert group_by_seed([first, weighted, other]) == [[first, other], [weighted]]
 
     def test_what_is_no_record(self, tmp_path: Path, hierarchy: Hierarchy) -> None:
-        path = write(tmp_path, hierarchy)
-        with pytest.raises(FileFormatError, match=r"nodes\.json: this is no record"):
-            group_by_seed([path, path.with_name("nodes.json")])
+        other = tmp_path / "other.json"
+        other.write_text('{"names": []}')
+        with pytest.raises(FileFormatError, match=r"other\.json: this is not a record"):
+            group_by_seed([write(tmp_path, hierarchy), other])
         with pytest.raises(FileFormatError, match="cannot be read"):
             group_by_seed([tmp_path / "none.json"])
 
@@ -258,12 +259,12 @@ def nodes_json(**changes: Any) -> Callable[[Path], None]:
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], type[DataError], str]] = {
-    "no JSON": (lambda path: path.write_text("{"), FileFormatError, "this is no record"),
-    "no nodes.json": (lambda path: path.with_name("nodes.json").unlink(), FileFormatError, "it is not there"),
+    "no JSON": (lambda path: path.write_text("{"), FileFormatError, "this is not a record"),
+    "no nodes.json": (lambda path: path.with_name("nodes.json").unlink(), FileFormatError, "it is missing"),
     "damaged nodes.json": (lambda path: path.with_name("nodes.json").write_text("["), FileFormatError, "nodes.json"),
     "column": (listed([6], [1], [1]), FileFormatError, "columns beyond the 6 nodes of nodes.json"),
     "column twice": (listed([1, 1], [20, 20], [20, 20]), FileFormatError, "twice"),
-    "found more than claimed": (listed([1], [2], [3]), FileFormatError, "found in more rows"),
+    "found more than claimed": (listed([1], [2], [3]), FileFormatError, "more true positives"),
     "found more than labelled": (listed([3], [9], [4]), FileFormatError, "more true positives"),
     "huge column": (listed([10**30], [1], [1]), FileFormatError, "column"),
     "huge count": (listed([1], [10**30], [1]), FileFormatError, "predicted"),
@@ -296,5 +297,5 @@ def test_records_over_different_nodes_are_no_run(tmp_path: Path, hierarchy: Hier
     other = write(tmp_path / "other", hierarchy, cell_of(seed=1))
     assert report_on_records([one, other]).nodes.scores.support.tolist() == list(TEST)
     change(other.with_name("nodes.json"), test_rows=[1] * NODES)
-    with pytest.raises(DataError, match=r"other.*nodes\.json.*other"):
+    with pytest.raises(DataError, match=r"other.*nodes\.json and .* are of different data"):
         report_on_records([one, other])
