@@ -173,6 +173,20 @@ class TestFit:
             assert np.array_equal(sparse.predict_proba(form(holes)), dense.predict_proba(holes))
             assert np.array_equal(sparse.predict_proba(holes), dense.predict_proba(holes))
 
+    def test_sample_weights(self) -> None:
+        ones = np.ones(len(X))
+        plain = best().fit(X, Y).predict_proba(X)
+        assert np.array_equal(best().fit(X, Y, sample_weight=ones).predict_proba(X), plain)
+        assert not np.array_equal(best().fit(X, Y, sample_weight=1 + ones * Y[:, 3]).predict_proba(X), plain)
+        with pytest.raises(ValueError, match="sample_weight"):
+            best().fit(X, Y, sample_weight=ones[1:])
+
+    def test_rows_of_weight_zero_are_absent_from_a_forest(self) -> None:
+        kept = np.arange(len(X)) % 3 > 0
+        forest = best(model="forest", cv=None, patience=None, thresholds="fixed", prepare=False)
+        weighted = clone(forest).fit(X, Y, sample_weight=kept.astype(float)).predict_proba(X)
+        assert np.array_equal(weighted, clone(forest).fit(X[kept], Y[kept]).predict_proba(X))
+
     def test_rows_for_validation(self) -> None:
         valid = DATA.valid
         assert valid is not None
