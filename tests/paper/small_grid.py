@@ -179,4 +179,4 @@ def _record(cell: Cell, kind: type[BaseModel], part: str, values: dict[str, Any]
         "threads": 1,
     }
     others = {name: value for name, value in values.items() if name not in inner}
-    return Record(**(usual | others), **{part: kind(**inner)})
+    return Record(**(usual | others | {part: kind(**inner)}))

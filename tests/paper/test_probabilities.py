@@ -26,8 +26,9 @@ def training(cell: Cell = CELL) -> Training:
 
 def scores(**changes: Any) -> Probabilities:
     rng = np.random.default_rng(0)
-    values = {"held_out": rng.random(HELD_OUT, dtype=np.float32), "test": rng.random(TEST, dtype=np.float32)}
-    return Probabilities(**({"training": training(), "epochs": 106} | values | changes))
+    held_out, test = (rng.random(shape, dtype=np.float32) for shape in (HELD_OUT, TEST))
+    values: dict[str, Any] = {"training": training(), "epochs": 106, "held_out": held_out, "test": test}
+    return Probabilities(**(values | changes))
 
 
 def problem(folder: Path, cell: Cell = CELL) -> str:

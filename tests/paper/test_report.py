@@ -21,7 +21,7 @@ from rarenode.paper.report import group_by_seed, report_on_records
 from rarenode.paper.store import record_path, write_record
 from rarenode.report import Report, write_report
 from rarenode.report.run_report import by_depth, by_rarity
-from tests.paper.small_grid import TINY, made_up, tiny_alone
+from tests.paper.small_grid import TINY, decided_record, made_up, tiny_alone, tiny_cell
 
 NODES = TINY.nodes
 SCORED = (False, *[True] * (NODES - 1))
@@ -247,6 +247,13 @@ class TestGroups:
             group_by_seed([write(tmp_path, hierarchy), other])
         with pytest.raises(FileFormatError, match="cannot be read"):
             group_by_seed([tmp_path / "none.json"])
+
+
+def test_records_of_decisions_are_recognised_and_have_no_report(tmp_path: Path) -> None:
+    cell = tiny_cell("held_out")
+    write_record(tmp_path, decided_record(cell))
+    with pytest.raises(ArgumentError, match="has scores of decisions, and none of single nodes"):
+        group_by_seed([record_path(tmp_path, cell)])
 
 
 def listed(column: Sequence[int], predicted: Sequence[int], true_positives: Sequence[int]) -> Callable[[Path], None]:

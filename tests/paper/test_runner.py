@@ -23,6 +23,7 @@ from rarenode.paper.grid import Task, tasks
 from rarenode.paper.measure import measure
 from rarenode.paper.record import Record
 from rarenode.paper.runner import Outcome, TrainingTimes, describe, merge_tasks, run_tasks
+from rarenode.paper.spec import Protocol
 from rarenode.paper.store import (
     probabilities_path,
     read_nodes,
@@ -69,7 +70,7 @@ class Here(Executor):
 
 
 def tiny(method: str = "tiny", decisions: tuple[str, ...] = (), **changes: Any) -> Task:
-    protocol = "held_out" if decisions else "paper"
+    protocol: Protocol = "held_out" if decisions else "paper"
     return Task(tiny_cell(protocol, **({"epochs": 1} | changes)), method, decisions)
 
 

@@ -23,6 +23,7 @@ from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import Summary
 from rarenode.metrics.bootstrap import Deviations
 from rarenode.metrics.per_node import NodeScores, divide
+from rarenode.paper.as_published import settings_for
 from rarenode.paper.record import DatasetNodes, Record
 from rarenode.paper.record_settings import decisive
 from rarenode.paper.store import NODES, load_record, read_nodes
@@ -162,10 +163,10 @@ def report_on_records(paths: Sequence[Path], *, name: str | None = None, root: P
 
 
 def _name(record: Record) -> str:
-    """The name of its cell, without seed and fingerprint."""
-    cell = record.cell.name.rsplit("-", 1)[0]
-    parts = [part for part in cell.split(",") if not part.startswith("seed=")]
-    return ", ".join(parts) or "as in the paper"
+    """What differs from the paper's hyperparameters."""
+    ours, paper = record.settings.decisive, settings_for(record.dataset).decisive
+    differing = [name for name in sorted(ours) if ours[name] != paper[name] and name not in ("seed", "engine")]
+    return ", ".join(f"{name}={ours[name]}" for name in differing) or "as in the paper"
 
 
 def _nodes_beside(paths: Sequence[Path]) -> DatasetNodes:

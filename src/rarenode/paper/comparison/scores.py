@@ -1,18 +1,18 @@
 """`compare`: what was published and what was measured here, side by side.
 
 A measure of a method on a dataset is published as a mean m with a deviation s, in most cases. Ours are the mean x and
-the sample deviation d over seeds. How far apart they are is told in combined deviations,
+the sample deviation d over seeds. The difference is in combined deviations,
 
     (x - m) / sqrt(s^2 + d^2).
 
 Fewer than three seeds say next to nothing about d; then s stands in for it, and the divisor is sqrt(2) s. Without a
-published deviation, or where the divisor is 0, the relative difference (x - m) / m is told instead: `Difference.kind`
+published deviation, or where the divisor is 0, the relative difference (x - m) / m takes its place: `Difference.kind`
 keeps the two apart. A row is within, if F1, recall, Bin. AP and AP, as far as they are published with a deviation, are
 all at most two combined deviations away. Precision does not decide: it is a mean over nodes that mostly have none.
 
 The paper marks "means significantly (>2 sigma) greater than all others", or than the baselines, and does not say whose
 sigma that is. It is the deviation of the marked mean itself: m_i - m_j > 2 s_i for every j. This agrees with the print
-in 790 of the 792 cells of its six tables that may carry a mark: it gives 133 of the 135 marks, and no other. The larger
+in 790 of the 792 cells of its six tables that may have a mark: it gives 133 of the 135 marks, and no other. The larger
 of the two deviations gives 119, the combined one 109. Ours are marked by the same rule, among the methods that the
 paper compares.
 
@@ -41,7 +41,7 @@ DECISIVE: tuple[Measure, ...] = ("f1", "recall", "bin_ap", "ap")
 FAR = 2.0
 """A difference of more combined deviations is a miss."""
 ENOUGH_SEEDS = 3
-"""So many tell a deviation of their own."""
+"""So many seeds have a meaningful deviation."""
 ROUNDING = 1e-9
 """Printed means may differ by exactly two printed deviations, which binary fractions do not show."""
 
@@ -49,7 +49,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean; its deviation is None where there is none to tell."""
+    """A mean, and its deviation if there is one."""
 
     mean: float
     deviation: float | None
@@ -130,7 +130,7 @@ class Reduction:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A spec, and what came of it so far."""
+    """A spec, and its results so far."""
 
     title: str
     about: str

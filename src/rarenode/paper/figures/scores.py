@@ -13,7 +13,7 @@ All that a chart compares is averaged over the same datasets. A line that went o
 eight at the next would show the datasets, not the setting.
 
 A spec without panels gets one chart for each dataset: F1 of every method, published and ours. A spec with decisions has
-charts of its own: see `decision_charts`.
+other charts: see `decision_charts`.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def _published_and_ours(spec: Spec, found: Records, datasets: Sequence[str]) -> 
 
 
 def _nodes(spec: Spec, panel: Panel, title: str, measure: Measure, found: Records, dataset: str, folder: Path) -> Chart:
-    """A measure of the nodes that most training rows carry."""
+    """A measure of the nodes that most training rows have."""
     names = [name for name in _names(spec) if name in (panel.methods or (name,))]
     drawn = [method for method in names if (dataset, method) in found]
     absent = [method for method in names if method not in drawn]

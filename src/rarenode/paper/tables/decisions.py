@@ -34,21 +34,21 @@ from rarenode.paper.tables.markdown import NOTHING, REBUILT_SIGN, dataset_name, 
 from rarenode.thresholds import Rule
 
 Part = Callable[[Decided], NodesFound | None]
-"""Some of the nodes that a way to decide was judged on."""
+"""Scores of some nodes."""
 PAPER, OURS = Way("fixed"), Way("expected_f1")
-"""What the page compares throughout: the paper's threshold, and that of the best expected F1."""
+"""What the page compares throughout."""
 TOGETHER = Way("expected_f1", fitted_on="test_without_labels")
-"""For who has all rows at hand."""
+"""If all rows to decide are available at once."""
 PLAIN = "None"
-"""The method whose nodes found at 0.5 others are held against."""
+"""The method that others are compared with by the nodes found at 0.5."""
 MUCH_F1, MUCH_RECALL, MUCH_FOUND = 1.3, 4.0, 2.0
-"""Times the best published F1, the published recall of None, and the nodes that it finds, that were aimed at."""
+"""Targets, in multiples of the best published F1, the published recall of None, and the nodes that it finds."""
 SCORES = ["Nodes found", "F1", "Precision", "Recall"]
 LEGEND = (
     "Scores are in percent, mean ± deviation over seeds, of scored nodes on the test rows. Thresholds come from "
-    "held-out rows; a decided node brings its ancestors with it. Nodes found: decided in at least one test row that "
-    "carries them. F1 / best: times the best F1 that was published for the dataset, whatever the method. Recall / "
-    "None: times the published recall of a single model without weights. What was published was decided at 0.5."
+    "held-out rows; ancestors of decided nodes are decided too. Nodes found: decided in at least one test row that has "
+    "them. F1 / best: in multiples of the best F1 published for the dataset, by any method. Recall / None: in "
+    "multiples of the published recall of a single model without weights. Published rows were decided at 0.5."
 )
 
 
@@ -60,8 +60,8 @@ def decisions_as_markdown(comparison: DecisionComparison) -> str:
 def decisions_as_json(comparison: DecisionComparison) -> str:
     """Everything, unrounded."""
     content = asdict(comparison)
-    for row, told in zip(comparison.rows, content["rows"], strict=True):
-        told |= {"f1_ratio": row.f1_ratio, "recall_ratio": row.recall_ratio}
+    for row, values in zip(comparison.rows, content["rows"], strict=True):
+        values |= {"f1_ratio": row.f1_ratio, "recall_ratio": row.recall_ratio}
     return json.dumps(content, indent=2)
 
 
@@ -82,7 +82,7 @@ def _paragraphs(comparison: DecisionComparison) -> Iterator[str]:
     if comparison.rows:
         yield f"\n{LEGEND}"
     if any(row.dataset.endswith(REBUILT) for row in comparison.rows):
-        yield f"{REBUILT_SIGN} rebuilt dataset: what was published is of the original files."
+        yield f"{REBUILT_SIGN} rebuilt dataset: published values are of the original files."
 
 
 def _dataset_table(dataset: str, rows: list[DecisionRow]) -> Iterator[str]:
@@ -131,9 +131,9 @@ def _head(comparison: DecisionComparison) -> Iterator[str]:
     yield f"{missing_trainings(comparison)}\n"
     yield (
         "Thresholds and calibrations are fitted on held-out rows, never on labels of the test rows. Scores are in "
-        "percent, of scored nodes on the test rows, means over seeds; a node that is never found scores 0. Where not "
-        "said otherwise, a decided node brings its ancestors with it (`add_ancestors`), probabilities are not "
-        "calibrated, and *a → b* is at the paper's threshold of 0.5, and at that of the best expected F1."
+        "percent, of scored nodes on the test rows, means over seeds; a node that is never found scores 0. Unless "
+        "stated otherwise, ancestors of decided nodes are decided too (`add_ancestors`), probabilities are not "
+        "calibrated, and *a → b* compares the paper's threshold of 0.5 with thresholds for the best expected F1."
     )
 
 
@@ -172,12 +172,12 @@ def _headline(records: Records) -> Iterator[str]:
             ]
         )
     yield (
-        "\nF1 / best: times the best F1 that was published for the dataset, ensembles included. Recall / None: times "
-        "the published recall of a single model without weights. What was published was trained on validation rows too."
-        " Together: thresholds for the best expected F1 come from the probabilities of all test rows, without labels."
+        "\nF1 / best: in multiples of the best F1 published for the dataset, ensembles included. Recall / None: in "
+        "multiples of the published recall of a single model without weights. Published models were trained on "
+        "validation rows too. Together: thresholds are fitted to the probabilities of all test rows, without labels."
     )
     if any(new.dataset.endswith(REBUILT) for _, new, _ in rows):
-        yield f"{REBUILT_SIGN} rebuilt dataset: what was published is of the original files."
+        yield f"{REBUILT_SIGN} rebuilt dataset: published values are of the original files."
 
 
 def _row(row: tuple[tuple[str, str], Sequence[Record]], way: Way) -> DecisionRow | None:
@@ -186,20 +186,20 @@ def _row(row: tuple[tuple[str, str], Sequence[Record]], way: Way) -> DecisionRow
 
 
 def _tally(rows: Sequence[DecisionRow], plain: Mapping[str, DecisionRow]) -> str:
-    """What the rows of one method reach; ``plain`` are those of `PLAIN` at the paper's threshold, by dataset."""
+    """How many rows of a method reach the targets; ``plain`` has those of `PLAIN` at 0.5, by dataset."""
     f1 = [row.f1_ratio for row in rows if row.f1_ratio is not None]
     recall = [row.recall_ratio for row in rows if row.recall_ratio is not None and family_of(row.dataset) == "FUN"]
-    told = (
+    shown = (
         f"F1 at least {MUCH_F1:g} times the best published on {_reached(f1, MUCH_F1)} "
         f"datasets; recall at least {MUCH_RECALL:g} times that of None on {_reached(recall, MUCH_RECALL)} FunCat "
         "datasets"
     )
     found = [row.nodes_found.mean / max(plain[row.dataset].nodes_found.mean, 1) for row in rows if row.dataset in plain]
     if found:
-        told += (
+        shown += (
             f"; at least {MUCH_FOUND:g} times the nodes that None finds here at 0.5 on {_reached(found, MUCH_FOUND)}"
         )
-    return f"{told}."
+    return f"{shown}."
 
 
 def _reached(values: Sequence[float], aim: float) -> str:
@@ -214,12 +214,12 @@ def _decisions(spec: Spec, records: Records) -> Iterator[str]:
     yield from _averages_head("Decision", SCORES)
     for family, method, its in families(records):
         for strategy in spec.decisions:
-            told = _average(its, Way(strategy), _of_all_nodes)
-            yield from _averages_line(family, method, strategy, told, None)
+            shown = _average(its, Way(strategy), _of_all_nodes)
+            yield from _averages_line(family, method, strategy, shown, None)
 
 
 def _by_rarity(records: Records) -> Iterator[str]:
-    yield "### By rarity: how many training rows carry a node\n"
+    yield "### By rarity: the number of training rows that have a node\n"
     yield from _averages_head("Training rows", ["Nodes", *SCORES])
     for family, method, its in families(records):
         for band in RARITY_BANDS:
@@ -270,7 +270,7 @@ def _calibrations(records: Records) -> Iterator[str]:
     yield "### Calibration\n"
     yield (
         "Expected F1 with calibrated probabilities, and the expected calibration error (ECE, in percent) of all cells "
-        "and of nodes by the number of training rows that carry them.\n"
+        "and of nodes by the number of training rows that have them.\n"
     )
     yield line(
         ["Family", "Method", "Datasets", "Calibration", *SCORES, "ECE", *(f"ECE {band}" for band in RARITY_BANDS)]
@@ -278,11 +278,11 @@ def _calibrations(records: Records) -> Iterator[str]:
     yield line([":--", ":--", "--:", ":--", *["--:"] * (5 + len(RARITY_BANDS))])
     for family, method, its in families(records):
         for name in get_args(CalibrationName):
-            told = _average(its, Way(CALIBRATED, calibration=name), _of_all_nodes)
-            if told is None:
+            shown = _average(its, Way(CALIBRATED, calibration=name), _of_all_nodes)
+            if shown is None:
                 continue
             errors = [_error(its, name, band) for band in (None, *RARITY_BANDS)]
-            yield line([family, escape(method), str(told.datasets), escape(name), *_values(told), *errors])
+            yield line([family, escape(method), str(shown.datasets), escape(name), *_values(shown), *errors])
 
 
 def _error(its: Sequence[Sequence[Record]], calibration: CalibrationName, band: str | None) -> str:
@@ -299,9 +299,9 @@ def _error(its: Sequence[Sequence[Record]], calibration: CalibrationName, band: 
 def _precision_of_paper(records: Records) -> Iterator[str]:
     yield "### Recall at the paper's precision\n"
     yield (
-        "The lowest thresholds whose precision on held-out rows is, as far as can be told, at least that of the best "
-        "published row. A node that never reaches it is never decided and has a precision of 0, so the mean may stay "
-        "below the floor. *a / b*: ours, and that row's.\n"
+        "The lowest thresholds whose estimated precision on held-out rows is at least that of the best published row. "
+        "A node that never reaches it is never decided and has a precision of 0, so the mean may stay below the floor. "
+        "*a / b*: ours, and that row's.\n"
     )
     yield line(["Dataset", "Method", "Seeds", "Published row", "Nodes found", "Precision", "Recall", "F1"])
     yield line([":--", ":--", "--:", ":--", *["--:"] * 4])
@@ -365,8 +365,8 @@ def _pair_line(
         yield line([family, escape(method), str(old.datasets), what, f"{old.nodes:.0f}", *_changes(old, new)])
 
 
-def _values(told: Average) -> list[str]:
-    return [f"{told.found:.1f} %", *(f"{each:.2f}" for each in (told.f1, told.precision, told.recall))]
+def _values(shown: Average) -> list[str]:
+    return [f"{shown.found:.1f} %", *(f"{each:.2f}" for each in (shown.f1, shown.precision, shown.recall))]
 
 
 def _changes(old: Average, new: Average) -> list[str]:

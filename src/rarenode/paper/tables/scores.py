@@ -38,8 +38,8 @@ def as_markdown(comparison: Comparison) -> str:
 def as_json(comparison: Comparison) -> str:
     """Everything, unrounded; rows without records as well."""
     content = asdict(comparison)
-    for row, told in zip(comparison.rows, content["rows"], strict=True):
-        told |= {"rebuilt": row.rebuilt, "within": row.within}
+    for row, values in zip(comparison.rows, content["rows"], strict=True):
+        values |= {"rebuilt": row.rebuilt, "within": row.within}
     content["within"] = {
         "rows": asdict(comparison.tally),
         "measures": {measure: asdict(comparison.tally_of(measure)) for measure in SCORES},
@@ -136,7 +136,7 @@ def _legend(rows: Iterable[Row], measures: tuple[Measure, ...]) -> str:
     alone = [figure.published is None for figure in figures]
     parts = [] if all(alone) else ["Each cell: published, ours (mean ± deviation over seeds), difference."]
     if any(alone):
-        parts.append("A number by itself is ours (mean ± deviation over seeds): nothing was published.")
+        parts.append("A single number is ours (mean ± deviation over seeds): nothing was published.")
     if any(measure in SCORES for measure in measures):
         parts.append("Scores are in percent.")
     if "deviations" in kinds:
@@ -147,15 +147,15 @@ def _legend(rows: Iterable[Row], measures: tuple[Measure, ...]) -> str:
     if "relative" in kinds:
         parts.append("A difference in % is relative: no deviation was published.")
     if any(figure.mark or figure.published_mark for figure in figures):
-        parts.append("Bold is what the paper's rule marks: greater than its rivals by more than two of its deviations.")
+        parts.append("Bold follows the paper's rule: greater than its rivals by more than two of its deviations.")
     if any(row.rebuilt for row in rows):
-        parts.append(f"{REBUILT_SIGN} rebuilt dataset: what was published is of the original files.")
-    parts.append("Nodes found: predicted in at least one test row that carries them, mean over seeds.")
-    parts.append("Steps/s are of the machine as it was; trainings may have shared it with others.")
+        parts.append(f"{REBUILT_SIGN} rebuilt dataset: published values are of the original files.")
+    parts.append("Nodes found: predicted in at least one test row that has them, mean over seeds.")
+    parts.append("Steps/s depend on the machine and on what else was running.")
     if any(measure in COSTS for measure in measures):
-        parts.append("What was published of time and memory is of another machine, and no such difference is a miss.")
+        parts.append("Published times and memory are of another machine, so these differences are never a miss.")
     if "memory_mb" in measures:
-        parts.append("MB of ours are computed, not measured: parameters and the two moments of Adam.")
+        parts.append("Our MB are computed, not measured: parameters and the two moments of Adam.")
     return " ".join(parts)
 
 
