@@ -1,5 +1,9 @@
-"""scikit-learn's own checks. There are no expected failures; the two that are skipped are not about this estimator:
-the array API is an experiment that has to be asked for, and there is no `decision_function`."""
+"""scikit-learn's own checks.
+
+Two are expected to fail, as for scikit-learn's own estimators that are trained in batches (`SGDClassifier`,
+`MLPClassifier`): a row of weight 2 is not the same as two rows, because rows are shuffled into batches. The two that
+are skipped are not about this estimator: the array API has to be requested, and there is no `decision_function`.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,11 @@ CONTRACT: dict[str, Any] = {
     [
         RareNodeClassifier.from_preset("paper", epochs=30, batch_size=32, **CONTRACT),
         RareNodeClassifier(epochs=10, n_trees=3, cv=2, **CONTRACT),
-    ]
+    ],
+    expected_failed_checks=lambda _: dict.fromkeys(
+        ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"),
+        "rows are shuffled into batches, so a row of weight 2 is not the same as two rows",
+    ),
 )
 def test_contract(estimator: RareNodeClassifier, check: Callable[[RareNodeClassifier], None]) -> None:
     check(estimator)

@@ -156,13 +156,15 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.floating[Any]]:
-        """Probabilities (rows, nodes); a parent's is never below its child's."""
+        """Probabilities (rows, nodes); a parent's is never below its child's.
+
+        None is 0, as scikit-learn expects: where a forest gives 0, it is the smallest positive float32 instead.
+        """
         check_is_fitted(self)
-        probs = self.model_.predict_proba(self._features(X, reset=False))
+        probs, least = self.model_.predict_proba(self._features(X, reset=False)), np.finfo(np.float32).tiny
         if not self.one_class_:
-            return probs
-        # No class is ruled out, so that there is always a sum to divide by.
-        chosen = probs[:, self._class_columns()].astype(np.float64) + np.finfo(np.float32).tiny
+            return np.maximum(probs, least)
+        chosen = probs[:, self._class_columns()].astype(np.float64) + least
         shares: NDArray[np.float64] = chosen / chosen.sum(axis=1, keepdims=True)
         return shares
 
