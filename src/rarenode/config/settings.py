@@ -158,12 +158,6 @@ class Settings(BaseModel):
             except ValidationError as error:
                 raise ArgumentError(explain(error, type(self))) from None
 
-    @field_validator("*", mode="before")
-    @classmethod
-    def _plain(cls, value: Any) -> Any:
-        """Numpy scalars, which a grid search passes in, are numbers too."""
-        return value.item() if hasattr(value, "dtype") and hasattr(value, "item") else value
-
     @field_validator("patience", "cv", mode="before")
     @classmethod
     def _zero_is_none(cls, value: Any) -> Any:
@@ -174,6 +168,12 @@ class Settings(BaseModel):
     @classmethod
     def _no_focus(cls, focus: Any) -> Any:
         return "none" if focus is None else focus
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _plain(cls, value: Any) -> Any:
+        """Numpy scalars, which a grid search passes in, are numbers too. Defined last, it runs before the others."""
+        return value.item() if hasattr(value, "dtype") and hasattr(value, "item") else value
 
     @field_validator("n_jobs")
     @classmethod
