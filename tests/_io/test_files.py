@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import multiprocessing
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from rarenode._io.files import replacing, sole_use
-from rarenode.errors import FolderInUseError
+from rarenode.errors import FolderInUseError, TrainingError
 
 
 def test_a_planted_link_is_not_written_through(tmp_path: Path) -> None:
@@ -75,12 +76,68 @@ def test_a_name_as_long_as_the_file_system_allows_can_be_written(tmp_path: Path)
     assert path.read_text() == "new"
 
 
-def test_a_folder_is_used_by_one_at_a_time(tmp_path: Path) -> None:
+def test_a_folder_is_used_by_one_thread_at_a_time(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    with sole_use(folder), pytest.raises(FolderInUseError, match="another process is using"), sole_use(folder):
+    with ThreadPoolExecutor(1) as other:
+        with sole_use(folder):
+            with pytest.raises(FolderInUseError, match="another process is using"):
+                other.submit(_use, folder).result()
+            with sole_use(tmp_path / "another"):
+                pass
+        other.submit(_use, folder).result()
+    assert folder.is_dir()
+
+
+def test_a_folder_is_used_by_one_process_at_a_time(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    with sole_use(tmp_path):
+        process = context.Process(target=_use, args=(tmp_path,))
+        process.start()
+        process.join()
+        assert process.exitcode == 1
+    _use(tmp_path)
+
+
+def test_the_same_thread_may_enter_again(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as other, sole_use(tmp_path):
+        with sole_use(tmp_path / "." / "x" / ".."):
+            pass
+        with pytest.raises(FolderInUseError):  # the folder was not released with the inner block
+            other.submit(_use, tmp_path).result()
+
+
+def test_a_failure_releases_the_folder(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError), sole_use(tmp_path):
+        raise RuntimeError
+    with ThreadPoolExecutor(1) as other:
+        other.submit(_use, tmp_path).result()
+
+
+def test_a_folder_that_cannot_be_created(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(TrainingError, match="cannot be created"), sole_use(tmp_path / "file"):
         pass
+
+
+def test_several_files_are_replaced_together(tmp_path: Path) -> None:
+    paths = tmp_path / "a", tmp_path / "b"
+    for path in paths:
+        path.write_text("old")
+    with pytest.raises(RuntimeError), replacing(*paths) as parts:
+        parts[0].write_text("new")
+        raise RuntimeError
+    assert [path.read_text() for path in paths] == ["old", "old"]
+    with replacing(*paths) as parts:
+        for part in parts:
+            part.write_text("new")
+        assert [path.read_text() for path in paths] == ["old", "old"]
+    assert [path.read_text() for path in paths] == ["new", "new"]
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def _use(folder: Path) -> None:
     with sole_use(folder):
-        assert folder.is_dir()
+        pass
 
 
 def _write_for_ever(path: Path, ready: object) -> None:

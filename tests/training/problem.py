@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from rarenode import make_hierarchical
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset, DatasetSplits
+from rarenode.data.preparation import Preparation
 from rarenode.training import Callback, EpochRecord, Plan, TrainedModel
 
 
@@ -21,6 +23,18 @@ def data() -> DatasetSplits:
 @cache
 def rows() -> Dataset:
     return data().train_and_valid
+
+
+@cache
+def prepared() -> Dataset:
+    """The rows as the network gets them."""
+    return replace(rows(), X=Preparation.fit(rows().X).apply(rows().X))
+
+
+def validation() -> Dataset:
+    valid = data().valid
+    assert valid is not None
+    return valid
 
 
 def settings(**changes: Any) -> Settings:

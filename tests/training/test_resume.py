@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,12 @@ import pytest
 from safetensors.numpy import save_file
 
 from rarenode import Hierarchy
-from rarenode.data.dataset import Split
 from rarenode.engines import EngineName
 from rarenode.engines.fused_engine import FusedEngine
-from rarenode.errors import FileFormatError, Interrupted, ResumeError, TrainingError
-from rarenode.training import TrainedModel, remove_checkpoint, train
-from rarenode.training.checkpoint import FILE
-from tests.training.problem import Recorder, data, rows, same, settings
+from rarenode.errors import FileFormatError, FolderInUseError, Interrupted, ResumeError, TrainingError
+from rarenode.training import TrainedModel, train_model
+from rarenode.training.checkpoint import FILE, remove_checkpoint
+from tests.training.problem import Recorder, rows, same, settings, validation
 
 STRESS = Path(__file__).parents[2] / "tools" / "stress.py"
 
@@ -32,40 +31,40 @@ def press_ctrl_c() -> None:
 
 def stop_at(batch: int, folder: Path, **changes: Any) -> None:
     with pytest.raises(Interrupted):
-        train(rows(), settings(**changes), folder=folder, watch=Recorder(batch, press_ctrl_c), resume=True)
+        train_model(rows(), settings(**changes), folder=folder, callback=Recorder(batch, press_ctrl_c), resume=True)
 
 
 @pytest.fixture(scope="module")
 def undisturbed() -> TrainedModel:
-    return train(rows(), settings())
+    return train_model(rows(), settings())
 
 
 @pytest.mark.parametrize("engine", ["fused", "torch"])
 @pytest.mark.parametrize("batch", [1, 7, 10, 11, 30])
 def test_resuming_is_never_having_stopped(tmp_path: Path, engine: EngineName, batch: int) -> None:
-    stop_at(batch, tmp_path, engine=engine, schedule="exponential", members=2, focus="gmu")
-    chosen = settings(engine=engine, schedule="exponential", members=2, focus="gmu")
-    watch = Recorder()
-    resumed = train(rows(), chosen, folder=tmp_path, resume=True, watch=watch)
-    assert watch.outlook is not None
-    assert watch.outlook.done == batch == 30 - len(watch.batches)
-    assert same(resumed, train(rows(), chosen))
+    stop_at(batch, tmp_path, engine=engine, schedule="exponential", n_members=2, focus="gmu")
+    chosen = settings(engine=engine, schedule="exponential", n_members=2, focus="gmu")
+    recorder = Recorder()
+    resumed = train_model(rows(), chosen, folder=tmp_path, resume=True, callback=recorder)
+    assert recorder.plan is not None
+    assert recorder.plan.steps_done == batch == 30 - len(recorder.batches)
+    assert same(resumed, train_model(rows(), chosen))
 
 
 def test_stopping_again_and_again(tmp_path: Path, undisturbed: TrainedModel) -> None:
     for _ in range(9):
         stop_at(3, tmp_path)
-    assert same(train(rows(), settings(), folder=tmp_path, resume=True), undisturbed)
+    assert same(train_model(rows(), settings(), folder=tmp_path, resume=True), undisturbed)
 
 
 def test_the_best_epoch_survives(tmp_path: Path) -> None:
-    chosen = settings(epochs=60, learning_rate=0.05, early_stopping=2)
-    undisturbed = train(rows(), chosen, valid=data().valid)
+    chosen = settings(epochs=60, learning_rate=0.05, patience=2)
+    undisturbed = train_model(rows(), chosen, valid=validation())
     for more_batches in (4, 10 * len(undisturbed.history) - 12):  # in the first epoch, and in the last but one
-        watch = Recorder(more_batches, press_ctrl_c)
+        recorder = Recorder(more_batches, press_ctrl_c)
         with pytest.raises(Interrupted):
-            train(rows(), chosen, valid=data().valid, folder=tmp_path, watch=watch, resume=True)
-    assert same(train(rows(), chosen, valid=data().valid, folder=tmp_path, resume=True), undisturbed)
+            train_model(rows(), chosen, valid=validation(), folder=tmp_path, callback=recorder, resume=True)
+    assert same(train_model(rows(), chosen, valid=validation(), folder=tmp_path, resume=True), undisturbed)
 
 
 def test_checkpoints_come_after_epochs_and_minutes(tmp_path: Path, undisturbed: TrainedModel) -> None:
@@ -78,23 +77,23 @@ def test_checkpoints_come_after_epochs_and_minutes(tmp_path: Path, undisturbed: 
     for changes, done in (({"checkpoint_epochs": 2}, 20), ({"checkpoint_minutes": 1e-9}, 24)):
         folder = tmp_path / str(done)
         with pytest.raises(BrokenError):
-            train(rows(), settings(**changes), folder=folder, watch=Recorder(25, fail))
-        watch = Recorder()
+            train_model(rows(), settings(**changes), folder=folder, callback=Recorder(25, fail))
+        recorder = Recorder()
         # How often to save decides nothing, so it may change.
-        assert same(train(rows(), settings(), folder=folder, resume=True, watch=watch), undisturbed)
-        assert watch.outlook is not None
-        assert watch.outlook.done == done
+        assert same(train_model(rows(), settings(), folder=folder, resume=True, callback=recorder), undisturbed)
+        assert recorder.plan is not None
+        assert recorder.plan.steps_done == done
 
 
 def test_resuming_without_a_checkpoint_begins(tmp_path: Path, undisturbed: TrainedModel) -> None:
-    assert same(train(rows(), settings(), folder=tmp_path / "new", resume=True), undisturbed)
+    assert same(train_model(rows(), settings(), folder=tmp_path / "new", resume=True), undisturbed)
 
 
 def test_a_finished_training_can_be_resumed_until_its_checkpoint_is_removed(tmp_path: Path) -> None:
-    first = train(rows(), settings(checkpoint_epochs=1), folder=tmp_path)
-    watch = Recorder()
-    assert same(train(rows(), settings(), folder=tmp_path, resume=True, watch=watch), first)
-    assert watch.batches == []
+    first = train_model(rows(), settings(checkpoint_epochs=1), folder=tmp_path)
+    recorder = Recorder()
+    assert same(train_model(rows(), settings(), folder=tmp_path, resume=True, callback=recorder), first)
+    assert recorder.batches == []
     remove_checkpoint(tmp_path)
     remove_checkpoint(tmp_path)
     assert list(tmp_path.iterdir()) == []
@@ -105,14 +104,14 @@ def test_a_finished_training_can_be_resumed_until_its_checkpoint_is_removed(tmp_
 
 def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     with pytest.raises(Interrupted, match=r"epoch 2 of 3 after batch 4 of 10\. .*resume=True \(--resume\)") as caught:
-        train(rows(), settings(), folder=tmp_path, watch=Recorder(14, press_ctrl_c))
+        train_model(rows(), settings(), folder=tmp_path, callback=Recorder(14, press_ctrl_c))
     assert str(tmp_path) in str(caught.value)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_ctrl_c_without_a_folder_says_that_nothing_is_saved() -> None:
     with pytest.raises(Interrupted, match="Nothing is saved"):
-        train(rows(), settings(), watch=Recorder(4, press_ctrl_c))
+        train_model(rows(), settings(), callback=Recorder(4, press_ctrl_c))
 
 
 def test_a_second_ctrl_c_does_not_wait() -> None:
@@ -122,7 +121,7 @@ def test_a_second_ctrl_c_does_not_wait() -> None:
         raise AssertionError("the second should have been raised at once")
 
     with pytest.raises(Interrupted):
-        train(rows(), settings(), watch=Recorder(4, press_twice))
+        train_model(rows(), settings(), callback=Recorder(4, press_twice))
 
 
 def test_half_a_step_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undisturbed: TrainedModel) -> None:
@@ -137,16 +136,13 @@ def test_half_a_step_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(FusedEngine, "step", interrupted)
     with pytest.raises(Interrupted, match="No checkpoint could be saved"):
-        train(rows(), settings(checkpoint_epochs=1), folder=tmp_path)
-    assert same(train(rows(), settings(), folder=tmp_path, resume=True), undisturbed)
+        train_model(rows(), settings(checkpoint_epochs=1), folder=tmp_path)
+    assert same(train_model(rows(), settings(), folder=tmp_path, resume=True), undisturbed)
 
 
 def test_training_outside_the_main_thread(undisturbed: TrainedModel) -> None:
-    found: list[TrainedModel] = []
-    thread = threading.Thread(target=lambda: found.append(train(rows(), settings())))
-    thread.start()
-    thread.join()
-    assert same(found[0], undisturbed)
+    with ThreadPoolExecutor(1) as other:
+        assert same(other.submit(train_model, rows(), settings()).result(), undisturbed)
 
 
 # --- refusals --------------------------------------------------------------------------------------------------------
@@ -157,62 +153,62 @@ def test_training_outside_the_main_thread(undisturbed: TrainedModel) -> None:
     [
         ({"learning_rate": 2e-3}, r"learning_rate was 0\.001 and is now 0\.002$"),
         ({"epochs": 9, "seed": 1}, r"epochs was 3 and is now 9; seed was 0 and is now 1$"),
-        ({"focus": "gmu"}, "focus was None and is now 'gmu'"),
+        ({"focus": "gmu"}, "focus was 'none' and is now 'gmu'"),
         ({"engine": "torch"}, "engine was 'fused' and is now 'torch'"),
-        ({"members": 2}, "members was 1 and is now 2"),
+        ({"n_members": 2}, "n_members was 1 and is now 2"),
     ],
 )
 def test_other_settings_are_refused_by_name(tmp_path: Path, changes: dict[str, Any], says: str) -> None:
     stop_at(4, tmp_path)
     with pytest.raises(ResumeError, match=says):
-        train(rows(), settings(**changes), folder=tmp_path, resume=True)
+        train_model(rows(), settings(**changes), folder=tmp_path, resume=True)
 
 
 def test_the_engine_counts_and_not_how_it_was_chosen(tmp_path: Path, undisturbed: TrainedModel) -> None:
     stop_at(4, tmp_path, engine="auto")
-    assert same(train(rows(), settings(engine="fused"), folder=tmp_path, resume=True), undisturbed)
+    assert same(train_model(rows(), settings(engine="fused"), folder=tmp_path, resume=True), undisturbed)
 
 
 def test_other_data_are_refused(tmp_path: Path) -> None:
     stop_at(4, tmp_path)
-    valid = data().valid
-    assert valid is not None
-    for given, watched, says in [
-        (replace(rows(), X=rows().X + np.float32(1)), None, "the training rows are not the same$"),
-        (replace(rows(), split=None), None, "the training rows are not the same"),
-        (rows(), Split(valid.X, valid.Y), "the validation rows are not the same$"),
+    weights = np.ones(len(rows()), dtype=np.float32)
+    for given, valid, says in [
+        (replace(rows(), X=rows().X * np.arange(1, 9)[::-1] ** 2 + rows().X**2), None, "the training rows are not"),
+        (replace(rows(), n_counted=None), None, "the training rows are not the same$"),
+        (replace(rows(), sample_weight=weights), None, "the training rows are not the same$"),
+        (rows(), validation(), "the validation rows are not the same$"),
     ]:
         with pytest.raises(ResumeError, match=says):
-            train(given, settings(), valid=watched, folder=tmp_path, resume=True)
+            train_model(given, settings(), valid=valid, folder=tmp_path, resume=True)
 
 
 def test_another_hierarchy_is_refused(tmp_path: Path) -> None:
     stop_at(4, tmp_path)
     flat = Hierarchy.from_edges([], rows().hierarchy.nodes)
     with pytest.raises(ResumeError, match="the hierarchy is not the same"):
-        train(replace(rows(), hierarchy=flat), settings(), folder=tmp_path, resume=True)
+        train_model(replace(rows(), hierarchy=flat), settings(), folder=tmp_path, resume=True)
 
 
 def test_a_checkpoint_is_not_overwritten_unasked(tmp_path: Path) -> None:
     stop_at(4, tmp_path)
     before = (tmp_path / FILE).read_bytes()
     with pytest.raises(ResumeError, match="--resume"):
-        train(rows(), settings(), folder=tmp_path)
+        train_model(rows(), settings(), folder=tmp_path)
     assert (tmp_path / FILE).read_bytes() == before
 
 
 def test_two_trainings_cannot_share_a_folder(tmp_path: Path) -> None:
     def second() -> None:
-        with pytest.raises(TrainingError, match="another process is using"):
-            train(rows(), settings(), folder=tmp_path)
+        with ThreadPoolExecutor(1) as other, pytest.raises(FolderInUseError, match="another process is using"):
+            other.submit(train_model, rows(), settings(), folder=tmp_path).result()
 
-    train(rows(), settings(), folder=tmp_path, watch=Recorder(2, second))
+    train_model(rows(), settings(), folder=tmp_path, callback=Recorder(2, second))
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(TrainingError, match="cannot be created"):
-        train(rows(), settings(), folder=tmp_path / "file")
+        train_model(rows(), settings(), folder=tmp_path / "file")
 
 
 # --- damage ----------------------------------------------------------------------------------------------------------
@@ -235,17 +231,17 @@ def test_damaged_and_foreign_checkpoints(tmp_path: Path) -> None:
     for what, content in damaged.items():
         path.write_bytes(content)
         with pytest.raises(FileFormatError, match=FILE):
-            train(rows(), settings(), folder=tmp_path, resume=True)
+            train_model(rows(), settings(), folder=tmp_path, resume=True)
         assert path.read_bytes() == content, what
     path.write_bytes(whole.replace(b"F32", b"I32", 1))
     with pytest.raises(FileFormatError, match=r"I32 .*F32 .* was expected"):
-        train(rows(), settings(), folder=tmp_path, resume=True)
+        train_model(rows(), settings(), folder=tmp_path, resume=True)
     path.write_bytes(whole.replace(b"checkpoint", b"checkmates", 1))
     with pytest.raises(FileFormatError, match="no checkpoint of this rarenode: format"):
-        train(rows(), settings(), folder=tmp_path, resume=True)
+        train_model(rows(), settings(), folder=tmp_path, resume=True)
     save_file({"a": np.zeros(3)}, path)
     with pytest.raises(FileFormatError, match="rarenode did not write it"):
-        train(rows(), settings(), folder=tmp_path, resume=True)
+        train_model(rows(), settings(), folder=tmp_path, resume=True)
 
 
 # --- the disk --------------------------------------------------------------------------------------------------------
@@ -263,7 +259,7 @@ def test_a_disk_that_refuses_costs_nothing_but_the_new_checkpoint(
 
     with pytest.warns(RuntimeWarning, match="No space left on device.*the last one is kept") as caught:
         fill = Recorder(1, lambda: monkeypatch.setattr(Path if call == "open" else os, call, refuse))
-        model = train(rows(), settings(checkpoint_epochs=1), folder=tmp_path, resume=True, watch=fill)
+        model = train_model(rows(), settings(checkpoint_epochs=1), folder=tmp_path, resume=True, callback=fill)
     monkeypatch.undo()
     assert len(caught) == 1
     assert same(model, undisturbed)
@@ -283,7 +279,7 @@ def test_ctrl_c_on_a_full_disk_tells(tmp_path: Path, monkeypatch: pytest.MonkeyP
         pytest.warns(RuntimeWarning, match="there is none yet"),
         pytest.raises(Interrupted, match="No checkpoint could be saved"),
     ):
-        train(rows(), settings(), folder=tmp_path, watch=Recorder(4, fill_and_press))
+        train_model(rows(), settings(), folder=tmp_path, callback=Recorder(4, fill_and_press))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of a process are Unix's")
@@ -293,11 +289,12 @@ def test_a_disk_that_is_really_full(tmp_path: Path, undisturbed: TrainedModel) -
     before = (tmp_path / FILE).read_bytes()
     script = f"""
 import resource, warnings
+from pathlib import Path
 resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
 warnings.simplefilter("ignore")
-from rarenode.training import train
+from rarenode.training import train_model
 from tests.training.problem import rows, settings
-train(rows(), settings(checkpoint_epochs=1), folder={str(tmp_path)!r}, resume=True)
+train_model(rows(), settings(checkpoint_epochs=1), folder=Path({str(tmp_path)!r}), resume=True)
 print("done")
 """
     result = subprocess.run(
@@ -305,7 +302,7 @@ print("done")
     )
     assert result.stdout == "done\n", result.stderr
     assert (tmp_path / FILE).read_bytes() == before
-    assert same(train(rows(), settings(), folder=tmp_path, resume=True), undisturbed)
+    assert same(train_model(rows(), settings(), folder=tmp_path, resume=True), undisturbed)
 
 
 def test_a_training_that_goes_wrong_keeps_the_last_good_checkpoint(
@@ -321,12 +318,12 @@ def test_a_training_that_goes_wrong_keeps_the_last_good_checkpoint(
 
     monkeypatch.setattr(FusedEngine, "state", spoilt)
     with pytest.raises(TrainingError, match=r"epoch 2 of 3, batch 10 of 10: layer0\.weight is no longer finite"):
-        train(rows(), settings(checkpoint_epochs=1), folder=tmp_path)
+        train_model(rows(), settings(checkpoint_epochs=1), folder=tmp_path)
     monkeypatch.undo()
-    watch = Recorder()
-    train(rows(), settings(), folder=tmp_path, resume=True, watch=watch)
-    assert watch.outlook is not None
-    assert watch.outlook.done == 10
+    recorder = Recorder()
+    train_model(rows(), settings(), folder=tmp_path, resume=True, callback=recorder)
+    assert recorder.plan is not None
+    assert recorder.plan.steps_done == 10
 
 
 # --- kills -----------------------------------------------------------------------------------------------------------
