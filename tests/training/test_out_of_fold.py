@@ -1,10 +1,10 @@
-"""What is known of a model on rows that it was not trained on, against the same trainings done by hand."""
+"""Out-of-fold predictions against the same trainings done by hand."""
 
 from __future__ import annotations
 
 import math
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -15,39 +15,41 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from rarenode.training.unseen import Unseen, best_epoch, cross_fit, hold_out, hold_out_rows, remove_folds
 
-from rarenode.data.dataset import Split
+from rarenode.config import Settings
+from rarenode.data.dataset import Dataset
 from rarenode.data.split import HierarchicalSplit, folds
-from rarenode.errors import ArgumentError, FileFormatError, Interrupted, ResumeError
+from rarenode.errors import ArgumentError, DataError, FileFormatError, Interrupted, ResumeError
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import Summary
 from rarenode.thresholds import ExpectedF, PriorMatched, Strategy, TunedPerNode, make_strategy
-from rarenode.training import EpochRecord, Settings, TrainedModel, TrainingRows, train, unseen
+from rarenode.training import EpochRecord, OutOfFold, TrainedModel, train_model
 from rarenode.training.checkpoint import FILE as CHECKPOINT
+from rarenode.training.out_of_fold import best_epoch, cross_fit, hold_out, remove_folds, validate
 from tests.training import problem
-from tests.training.problem import Recorder, rows, same
+from tests.training.problem import Recorder, rows, same, validation
 
 Indices = Any
 
 
 def settings(**changes: Any) -> Settings:
-    return problem.settings(**({"engine": "torch", "trees": 3, "batch_size": 32} | changes))
+    small = {"engine": "torch", "model": "mlp+forest", "n_trees": 3, "batch_size": 32}
+    return problem.settings(**(small | changes))
 
 
-def some(chosen: Indices) -> TrainingRows:
-    """Some of the rows, in order, without `TrainingRows.take`."""
+def some(chosen: Indices) -> Dataset:
+    """Some of the rows, in order, without `Dataset.take`."""
     base = rows()
     mask = np.isin(np.arange(len(base)), chosen)
-    return replace(base, X=base.X[mask], Y=base.Y[mask], split=int(mask[: base.split].sum()))
+    return replace(base, X=base.X[mask], Y=base.Y[mask], n_counted=int(mask[: base.n_counted].sum()))
 
 
-def train_without(aside: Indices, chosen: Settings) -> TrainedModel:
-    kept = np.setdiff1d(np.arange(len(rows())), aside)
-    valid = Split(rows().X[aside], rows().Y[aside])
-    return train(some(kept), chosen, valid=None if chosen.early_stopping is None else valid)
+def train_without(held_out: Indices, chosen: Settings) -> TrainedModel:
+    kept = np.setdiff1d(np.arange(len(rows())), held_out)
+    return train_model(some(kept), chosen, valid=None if chosen.patience is None else some(held_out))
 
 
 @cache
@@ -55,153 +57,154 @@ def by_hand(chosen: Settings, k: int) -> tuple[Any, list[int]]:
     """Out-of-fold probabilities, and the best epoch of each fold."""
     base = rows()
     probs, epochs = np.full(base.Y.shape, np.nan, dtype=np.float32), []
-    for _, aside in folds(base.Y, base.hierarchy, k, chosen.seed):
-        model = train_without(aside, chosen)
-        probs[aside] = model.predict_proba(base.X[aside])
+    for _, held_out in folds(base.Y, base.hierarchy, k, chosen.seed):
+        model = train_without(held_out, chosen)
+        probs[held_out] = model.predict_proba(base.X[held_out])
         measured = [record.valid.ap for record in model.history if record.valid is not None]
         epochs.append(1 + int(np.argmax(measured)) if measured else len(model.history))
     return probs, epochs
 
 
-def same_forest(ours: TrainedModel, theirs: TrainedModel) -> bool:
-    if ours.forest is None or theirs.forest is None:
-        return ours.forest is theirs.forest
-    arrays = theirs.forest.arrays()
-    return all(np.array_equal(array, arrays[name]) for name, array in ours.forest.arrays().items())
-
-
-def identical(ours: Unseen, theirs: Unseen) -> bool:
-    return (
-        same(ours.model, theirs.model)
-        and same_forest(ours.model, theirs.model)
-        and all(
-            np.array_equal(getattr(ours, name), getattr(theirs, name))
-            for name in ("Y", "probs", "prior", "rows", "taught_by")
-        )
+def identical(ours: OutOfFold, theirs: OutOfFold) -> bool:
+    return same(ours.model, theirs.model) and all(
+        np.array_equal(getattr(ours, name), getattr(theirs, name))
+        for name in ("Y", "probs", "prior", "rows", "training_support")
     )
 
 
 # --- holding out -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("early_stopping", [None, 1])
-def test_held_out_rows_are_not_trained_on(early_stopping: int | None) -> None:
-    chosen = settings(early_stopping=early_stopping, seed=3, learning_rate=0.03)
-    found = hold_out(rows(), chosen, 0.3)
-    _, aside = HierarchicalSplit(0.3, seed=3).split(rows().Y, rows().hierarchy)
-    expected = train_without(aside, chosen)
+@pytest.mark.parametrize("patience", [None, 1])
+def test_held_out_rows_are_not_trained_on(patience: int | None) -> None:
+    chosen = settings(patience=patience, seed=3, learning_rate=0.03, holdout=0.3)
+    found = hold_out(rows(), chosen)
+    _, held_out = HierarchicalSplit(0.3, seed=3).split(rows().Y, rows().hierarchy)
+    expected = train_without(held_out, chosen)
     assert same(found.model, expected)
-    assert same_forest(found.model, expected)
-    assert np.array_equal(found.Y, rows().Y[aside])
-    assert np.array_equal(found.probs, expected.predict_proba(rows().X[aside]))
+    assert np.array_equal(found.Y, rows().Y[held_out])
+    assert np.array_equal(found.probs, expected.predict_proba(rows().X[held_out]))
     np.testing.assert_allclose(found.prior, rows().Y.sum(axis=0) / 150)
-    assert found.rows.tolist() == aside.tolist()
-    kept = np.setdiff1d(np.arange(150), aside)
-    assert found.taught_by.tolist() == rows().Y[kept].sum(axis=0).tolist()
-    assert all((record.valid is None) == (early_stopping is None) for record in found.model.history)
+    assert found.rows.tolist() == held_out.tolist()
+    kept = np.setdiff1d(np.arange(150), held_out)
+    assert found.training_support.tolist() == rows().Y[kept].sum(axis=0).tolist()
+    assert all((record.valid is None) == (patience is None) for record in found.model.history)
 
 
-def test_the_rows_to_hold_out_may_be_chosen() -> None:
-    aside = np.array([120, 7, 33])
-    found = hold_out_rows(rows(), settings(), np.arange(40, 110)[::-1], aside)
-    expected = train(some(np.arange(40, 110)), settings())
+def test_the_preparation_does_not_see_held_out_rows() -> None:
+    """Whatever their features are, the model is the same."""
+    chosen = settings(holdout=0.3, n_trees=1)
+    _, held_out = HierarchicalSplit(0.3).split(rows().Y, rows().hierarchy)
+    X = rows().X.copy()
+    X[held_out] = 1000 * X[held_out] + 7
+    before, after = hold_out(rows(), chosen), hold_out(replace(rows(), X=X), chosen)
+    assert same(before.model, after.model)
+    assert not np.array_equal(before.probs, after.probs)
+
+
+@pytest.mark.parametrize("patience", [None, 1])
+def test_validation_rows_may_be_given(patience: int | None) -> None:
+    chosen = settings(patience=patience)
+    found = validate(rows(), chosen, validation())
+    expected = train_model(rows(), chosen, valid=None if patience is None else validation())
     assert same(found.model, expected)
-    assert np.array_equal(found.probs, expected.predict_proba(rows().X[[120, 7, 33]]))
-    assert np.array_equal(found.Y, rows().Y[[120, 7, 33]])
-    assert found.rows.tolist() == [120, 7, 33]
-    assert found.taught_by.tolist() == rows().Y[40:110].sum(axis=0).tolist()
+    assert np.array_equal(found.probs, expected.predict_proba(validation().X))
+    assert np.array_equal(found.Y, validation().Y)
+    assert found.rows.tolist() == list(range(len(validation())))
+    assert found.training_support.tolist() == rows().Y.sum(axis=0).tolist()
+    np.testing.assert_allclose(found.prior, (rows().Y.sum(axis=0) + validation().Y.sum(axis=0)) / (150 + 50))
+
+
+def test_validation_rows_without_labels_are_left_out() -> None:
+    labelled = np.arange(50) < 30
+    with pytest.warns(RuntimeWarning, match="20 of 50 rows have no labels and are not used for validation"):
+        found = validate(rows(), settings(epochs=1, n_trees=1), replace(validation(), labelled=labelled))
+    assert np.array_equal(found.Y, validation().Y[:30])
+    with pytest.raises(DataError, match="no row has labels, so none can be used for validation"):
+        validate(rows(), settings(), replace(validation(), labelled=np.zeros(50, dtype=np.bool_)))
+
+
+def test_settings_must_say_how_many_rows_to_hold_out() -> None:
+    with pytest.raises(ArgumentError, match="set holdout"):
+        hold_out(rows(), settings())
+    with pytest.raises(ArgumentError, match="set cv"):
+        cross_fit(rows(), settings())
 
 
 # --- cross-fitting ---------------------------------------------------------------------------------------------------
 
 
-def test_every_row_is_asked_of_the_model_that_has_not_seen_it() -> None:
-    found = cross_fit(rows(), settings(), 3)
-    assert np.array_equal(found.probs, by_hand(settings(), 3)[0])
+def test_every_row_is_predicted_by_the_model_that_was_not_trained_on_it() -> None:
+    found = cross_fit(rows(), settings(cv=3))
+    assert np.array_equal(found.probs, by_hand(settings(cv=3), 3)[0])
     assert np.array_equal(found.Y, rows().Y)
     np.testing.assert_allclose(found.prior, rows().Y.sum(axis=0) / 150)
-    on_all = train(rows(), settings())
-    assert same(found.model, on_all)
-    assert same_forest(found.model, on_all)
+    assert same(found.model, train_model(rows(), settings()))
     assert found.rows.tolist() == list(range(150))
-    dealt = [aside.tolist() for _, aside in folds(rows().Y, rows().hierarchy, 3, 0)]
-    assert found.taught_by.tolist() == taught_by_loops(rows().Y, dealt)
+    parts = [held_out.tolist() for _, held_out in folds(rows().Y, rows().hierarchy, 3, 0)]
+    assert found.training_support.tolist() == support_by_loops(rows().Y, parts)
 
 
-def taught_by_loops(Y: Any, dealt: list[list[int]]) -> list[int]:
-    """For each node the mean, over the rows that carry it, of how many such rows are outside the row's own fold."""
-    told = []
+def support_by_loops(Y: Any, parts: list[list[int]]) -> list[int]:
+    """For each node the mean, over the rows that have it, of how many such rows are outside the row's own fold."""
+    support = []
     for column in range(Y.shape[1]):
         known = []
-        for fold in dealt:
+        for fold in parts:
             outside = sum(int(Y[row, column]) for row in range(len(Y)) if row not in fold)
             known += [outside for row in fold if Y[row, column]]
-        told.append(math.floor(Fraction(sum(known), len(known))) if known else 0)
-    return told
+        support.append(math.floor(Fraction(sum(known), len(known))) if known else 0)
+    return support
 
 
+@hypothesis_settings(max_examples=25)
 @given(st.data())
-def test_what_taught_the_models_that_were_asked(data: st.DataObject) -> None:
-    """Any labels, dealt into any folds: all rows of a node may lie in one, and then no model has seen the node."""
-    count = data.draw(st.integers(2, 9))
+def test_training_support_of_nodes(draw: st.DataObject) -> None:
+    """Any labels: all rows of a node may lie in one fold, and then no model was trained on the node."""
+    count, cv = draw.draw(st.integers(3, 9)), draw.draw(st.integers(2, 3))
     hierarchy = Hierarchy.from_edges([], nodes=["a", "b", "c"])
-    Y = data.draw(hnp.arrays(np.bool_, (count, 3)))
-    side = np.array(data.draw(st.lists(st.integers(0, 2), min_size=count, max_size=count)))
-    dealt = [np.flatnonzero(side == fold).tolist() for fold in range(3)]
-    given_rows = TrainingRows(np.zeros((count, 8), dtype=np.float32), Y, hierarchy, np.ones(3, dtype=np.bool_))
-
-    def deal(*_: Any) -> list[tuple[Indices, Indices]]:
-        return [(np.flatnonzero(side != fold), np.flatnonzero(side == fold)) for fold in set(side.tolist())]
-
-    def untrained(of: TrainingRows, _: Settings, kept: Indices, aside: Indices, **how: Any) -> Unseen:
-        nothing = np.zeros((len(aside), 3), dtype=np.float32)
-        return Unseen(any_model(), of.Y[aside], nothing, np.zeros(3), aside, np.zeros(3, dtype=np.int64))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(unseen, "folds", deal)
-        patch.setattr(unseen, "hold_out_rows", untrained)
-        patch.setattr(unseen, "train", lambda *_, **__: any_model())
-        patch.setattr(TrainingRows, "take", lambda self, _: self)  # a fold may have all rows
-        found = cross_fit(given_rows, settings(), 3).taught_by
-    assert found.tolist() == taught_by_loops(Y, dealt)
+    Y = draw.draw(hnp.arrays(np.bool_, (count, 3)))
+    given_rows = Dataset.from_arrays(np.arange(count)[:, None], Y, hierarchy)
+    found = cross_fit(given_rows, settings(model="forest", n_trees=1, cv=cv)).training_support
+    side = np.empty(count, dtype=int)
+    for number, (_, held_out) in enumerate(folds(Y, hierarchy, cv, 0)):
+        side[held_out] = number
+    parts = [np.flatnonzero(side == fold).tolist() for fold in range(cv)]
+    assert found.tolist() == support_by_loops(Y, parts)
     for column in range(3):
-        known = any(
-            Y[row, column] and Y[other, column] and side[row] != side[other]
-            for row in range(count)
-            for other in range(count)
-        )
-        assert (found[column] > 0) == known
+        rows_with = side[Y[:, column]]
+        assert (found[column] > 0) == (len(set(rows_with.tolist())) > 1)
 
 
-def test_a_row_has_no_say_in_what_is_said_of_its_fold() -> None:
-    """Whatever its features are, the other rows of its fold are told the same; the rows of other folds are not."""
+def test_a_row_does_not_influence_the_predictions_of_its_fold() -> None:
+    """Whatever its features are, the other rows of its fold have the same predictions; rows of other folds have not."""
     X = rows().X.copy()
     X[10] *= -5
-    before, after = (cross_fit(each, settings(), 2).probs for each in (rows(), replace(rows(), X=X)))
+    before, after = (cross_fit(each, settings(cv=2)).probs for each in (rows(), replace(rows(), X=X)))
     changed = (before != after).any(axis=1)
-    for _, aside in folds(rows().Y, rows().hierarchy, 2, 0):
-        others = np.setdiff1d(aside, [10])
-        assert changed[others].any() == (10 not in aside)
+    for _, held_out in folds(rows().Y, rows().hierarchy, 2, 0):
+        others = np.setdiff1d(held_out, [10])
+        assert changed[others].any() == (10 not in held_out)
 
 
-def test_the_last_training_has_the_median_of_the_best_epochs() -> None:
-    chosen = settings(epochs=12, early_stopping=2, learning_rate=0.05)
-    found = cross_fit(rows(), chosen, 3)
-    probs, epochs = by_hand(chosen, 3)
+@pytest.mark.parametrize("cv", [2, 3])
+def test_the_last_training_has_the_median_of_the_best_epochs(cv: int) -> None:
+    chosen = settings(epochs=12, patience=2, learning_rate=0.05, cv=cv)
+    found = cross_fit(rows(), chosen)
+    probs, epochs = by_hand(chosen, cv)
     assert len(set(epochs)) > 1  # or any of them would do
     assert np.array_equal(found.probs, probs)
-    assert same(found.model, train(rows(), settings(epochs=sorted(epochs)[1], learning_rate=0.05)))
+    assert abs(len(found.model.history) - median(epochs)) <= 0.5
+    expected = settings(epochs=len(found.model.history), learning_rate=0.05)
+    assert same(found.model, train_model(rows(), expected))
 
 
-@pytest.mark.parametrize(("epochs", "between"), [((1, 2), {1, 2}), ((2, 3), {2, 3}), ((1, 5), {3})])
-def test_the_median_of_two_is_a_whole_number_between_them(
-    monkeypatch: pytest.MonkeyPatch, epochs: tuple[int, int], between: set[int]
-) -> None:
-    told: Iterator[int] = iter(epochs)
-    monkeypatch.setattr(unseen, "best_epoch", lambda _: next(told))
-    model = cross_fit(rows(), settings(early_stopping=1, epochs=2, trees=0), 2).model
-    assert len(model.history) in between
-    assert abs(len(model.history) - median(epochs)) <= 0.5
+def test_a_forest_alone() -> None:
+    chosen = settings(model="forest", patience=5, cv=2)
+    found = cross_fit(rows(), chosen)
+    assert found.model.history == ()
+    assert same(found.model, train_model(rows(), chosen))
+    assert np.isfinite(found.probs).all()
 
 
 # --- the best epoch --------------------------------------------------------------------------------------------------
@@ -214,7 +217,7 @@ def record(epoch: int, ap: float | None) -> EpochRecord:
 
 @cache
 def any_model() -> TrainedModel:
-    return train(rows(), settings(epochs=1, trees=0))
+    return train_model(rows(), settings(epochs=1, model="mlp"))
 
 
 @given(st.lists(st.sampled_from((0.0, 0.1, 0.5, 0.9)), min_size=1, max_size=8))
@@ -228,15 +231,14 @@ def test_where_nothing_was_measured_the_best_epoch_is_the_last() -> None:
     assert best_epoch(replace(any_model(), history=tuple(record(epoch, None) for epoch in (1, 2, 3)))) == 3
 
 
-def test_the_model_kept_by_early_stopping_is_that_of_the_best_epoch() -> None:
-    chosen = settings(epochs=20, early_stopping=2, learning_rate=0.05, trees=0)
+def test_the_model_kept_by_patience_is_that_of_the_best_epoch() -> None:
+    chosen = settings(epochs=20, patience=2, learning_rate=0.05, model="mlp", holdout=0.2)
     stopped = hold_out(rows(), chosen).model
     best = best_epoch(stopped)
     assert best < len(stopped.history)
     kept, _ = HierarchicalSplit(0.2).split(rows().Y, rows().hierarchy)
-    until_then = train(some(kept), settings(epochs=best, learning_rate=0.05, trees=0))
-    for name, array in stopped.parameters.items():
-        assert np.array_equal(array, until_then.parameters[name])
+    until_then = train_model(some(kept), settings(epochs=best, learning_rate=0.05, model="mlp"))
+    assert same(replace(stopped, history=()), replace(until_then, history=()))
 
 
 # --- decisions -------------------------------------------------------------------------------------------------------
@@ -244,12 +246,12 @@ def test_the_model_kept_by_early_stopping_is_that_of_the_best_epoch() -> None:
 
 @pytest.mark.parametrize("strategy", [ExpectedF(), ExpectedF(2.0), PriorMatched(1.5), TunedPerNode()])
 @pytest.mark.parametrize("rule", ["add_ancestors", "drop_orphans"])
-def test_thresholds_are_found_on_the_unseen_rows(strategy: Strategy, rule: Any) -> None:
+def test_thresholds_are_fitted_to_the_held_out_rows(strategy: Strategy, rule: Any) -> None:
     rng = np.random.default_rng(0)
     Y = rows().Y[:30]
     probs = np.sort(rng.random((30, 20), dtype=np.float32), axis=1)[:, ::-1]  # columns are sorted by depth
     prior = rng.random(20)
-    decided = Unseen(any_model(), Y, probs, prior, np.arange(30), Y.sum(axis=0)).decide(strategy, rule)
+    decided = OutOfFold(any_model(), Y, probs, prior, np.arange(30), Y.sum(axis=0)).decide(strategy, rule)
     assert decided.thresholds == strategy.fit(probs, Y, prior=prior, rule=rule)
     assert decided.thresholds is not None
     assert (decided.thresholds.rule, make_strategy(decided.thresholds.strategy)) == (rule, strategy)
@@ -257,9 +259,9 @@ def test_thresholds_are_found_on_the_unseen_rows(strategy: Strategy, rule: Any) 
     assert any_model().thresholds is None
 
 
-# --- stopping and going on -------------------------------------------------------------------------------------------
+# --- stopping and resuming -------------------------------------------------------------------------------------------
 
-STOPPING: dict[str, Any] = {"epochs": 4, "early_stopping": 2, "learning_rate": 0.05, "checkpoint_epochs": 1}
+STOPPING: dict[str, Any] = {"epochs": 4, "patience": 2, "learning_rate": 0.05, "checkpoint_epochs": 1, "cv": 3}
 
 
 class KilledError(Exception):
@@ -275,12 +277,12 @@ def press_ctrl_c() -> None:
 
 
 @cache
-def undisturbed() -> tuple[Unseen, list[int], dict[str, int]]:
+def undisturbed() -> tuple[OutOfFold, list[int], dict[str, int]]:
     """The outcome, the batches of each fold and of the last training, and moments to stop at."""
-    watch = Recorder()
-    outcome = cross_fit(rows(), settings(**STOPPING), 3, watch=watch)
-    begins = [number for number, at in enumerate(watch.batches) if at == (1, 1)]
-    lengths = np.diff([*begins, len(watch.batches)]).tolist()
+    recorder = Recorder()
+    outcome = cross_fit(rows(), settings(**STOPPING), callback=recorder)
+    begins = [number for number, at in enumerate(recorder.batches) if at == (1, 1)]
+    lengths = np.diff([*begins, len(recorder.batches)]).tolist()
     first, second = lengths[0], lengths[0] + lengths[1]
     moments = {
         "fold 1": 3,
@@ -304,19 +306,19 @@ def test_resuming_is_never_having_stopped(
     outcome, lengths, moments = undisturbed()
     at = moments[moment]
     with pytest.raises(raises):
-        cross_fit(rows(), settings(**STOPPING), 3, folder=tmp_path, watch=Recorder(at, how))
-    watch = Recorder()
-    resumed = cross_fit(rows(), settings(**STOPPING), 3, folder=tmp_path, resume=True, watch=watch)
+        cross_fit(rows(), settings(**STOPPING), folder=tmp_path, callback=Recorder(at, how))
+    recorder = Recorder()
+    resumed = cross_fit(rows(), settings(**STOPPING), folder=tmp_path, resume=True, callback=recorder)
     assert identical(resumed, outcome)
     lost = 0 if how is press_ctrl_c else 5  # batches of an epoch, at most: there is a checkpoint after each
-    assert sum(lengths) - at <= len(watch.batches) <= sum(lengths) - at + lost
+    assert sum(lengths) - at <= len(recorder.batches) <= sum(lengths) - at + lost
 
 
 def test_resuming_what_is_done_trains_nothing(tmp_path: Path) -> None:
-    first = cross_fit(rows(), settings(), 2, folder=tmp_path)
-    watch = Recorder()
-    assert identical(cross_fit(rows(), settings(), 2, folder=tmp_path, resume=True, watch=watch), first)
-    assert not watch.batches
+    first = cross_fit(rows(), settings(cv=2), folder=tmp_path)
+    recorder = Recorder()
+    assert identical(cross_fit(rows(), settings(cv=2), folder=tmp_path, resume=True, callback=recorder), first)
+    assert not recorder.batches
 
 
 @pytest.fixture(scope="module")
@@ -324,7 +326,7 @@ def second_fold(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which the first of two folds is done, and the second under way."""
     folder = tmp_path_factory.mktemp("stopped")
     with pytest.raises(Interrupted):
-        cross_fit(rows(), settings(), 2, folder=folder, watch=Recorder(12, press_ctrl_c))
+        cross_fit(rows(), settings(cv=2), folder=folder, callback=Recorder(12, press_ctrl_c))
     return folder
 
 
@@ -336,15 +338,15 @@ def test_what_lies_in_the_folder_meanwhile(second_fold: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("changes", [{"seed": 1}, {"trees": 4}, {"decision": "fixed:0.3"}])
+@pytest.mark.parametrize("changes", [{"seed": 1}, {"n_trees": 4}, {"thresholds": "fixed:0.3"}])
 def test_other_settings_do_not_go_on(second_fold: Path, changes: dict[str, Any]) -> None:
-    with pytest.raises(ResumeError, match="fold-1 holds the model of another training"):
-        cross_fit(rows(), settings(**changes), 2, folder=second_fold, resume=True)
+    with pytest.raises(ResumeError, match="fold-1 is the model of another training"):
+        cross_fit(rows(), settings(cv=2, **changes), folder=second_fold, resume=True)
 
 
 def test_other_rows_do_not_go_on(second_fold: Path) -> None:
-    with pytest.raises(ResumeError, match="fold-1 holds the model of another training"):
-        cross_fit(replace(rows(), X=rows().X + np.float32(1)), settings(), 2, folder=second_fold, resume=True)
+    with pytest.raises(ResumeError, match="fold-1 is the model of another training"):
+        cross_fit(replace(rows(), X=rows().X + 1), settings(cv=2), folder=second_fold, resume=True)
 
 
 def test_another_hierarchy_or_number_of_folds_does_not_go_on(second_fold: Path) -> None:
@@ -353,33 +355,33 @@ def test_another_hierarchy_or_number_of_folds_does_not_go_on(second_fold: Path) 
     edges = zip(tree.edge_parents.tolist(), tree.edge_children.tolist(), strict=True)
     renamed = Hierarchy.from_edges(((names[tree.nodes[p]], names[tree.nodes[c]]) for p, c in edges), names.values())
     assert renamed.fingerprint != tree.fingerprint
-    for given_rows, k in ((replace(rows(), hierarchy=renamed), 2), (rows(), 3)):
-        with pytest.raises(ResumeError, match="fold-1 holds the model of another training"):
-            cross_fit(given_rows, settings(), k, folder=second_fold, resume=True)
+    for given_rows, cv in ((replace(rows(), hierarchy=renamed), 2), (rows(), 3)):
+        with pytest.raises(ResumeError, match="fold-1 is the model of another training"):
+            cross_fit(given_rows, settings(cv=cv), folder=second_fold, resume=True)
 
 
 def test_rows_that_were_held_out_of_a_finished_fold_must_be_the_same_too(tmp_path: Path) -> None:
     """The fold was not trained on them, but stopped on them."""
-    chosen = settings(early_stopping=3)  # epochs: none is left out
+    chosen = settings(patience=3, cv=2)  # epochs: no fold stops early
     with pytest.raises(KilledError):
-        cross_fit(rows(), chosen, 2, folder=tmp_path, watch=Recorder(3 * 3 + 1, kill))
+        cross_fit(rows(), chosen, folder=tmp_path, callback=Recorder(3 * 3 + 1, kill))
     assert [path.name for path in tmp_path.rglob(CHECKPOINT)] == []
     X = rows().X.copy()
     X[folds(rows().Y, rows().hierarchy, 2, 0)[0][1][0]] += 1
-    with pytest.raises(ResumeError, match="fold-1 holds the model of another training"):
-        cross_fit(replace(rows(), X=X), chosen, 2, folder=tmp_path, resume=True)
+    with pytest.raises(ResumeError, match="fold-1 is the model of another training"):
+        cross_fit(replace(rows(), X=X), chosen, folder=tmp_path, resume=True)
 
 
 def test_a_checkpoint_is_not_overwritten_unasked(second_fold: Path) -> None:
     with pytest.raises(ResumeError, match=r"fold-2.*not finished"):
-        cross_fit(rows(), settings(), 2, folder=second_fold)
+        cross_fit(rows(), settings(cv=2), folder=second_fold)
 
 
 def test_a_damaged_fold_is_named(tmp_path: Path) -> None:
     any_model().save(tmp_path / ".fold-1")
     (tmp_path / ".fold-1" / "model.json").write_text("{")
     with pytest.raises(FileFormatError, match=r"fold-1.model\.json"):
-        cross_fit(rows(), settings(), 2, folder=tmp_path, resume=True)
+        cross_fit(rows(), settings(cv=2), folder=tmp_path, resume=True)
 
 
 # --- tidying up ------------------------------------------------------------------------------------------------------
@@ -406,10 +408,10 @@ def test_a_run_of_the_users_is_left_alone(tmp_path: Path) -> None:
     assert TrainedModel.load(tmp_path / "fold-1").fingerprints["rows"] == model.fingerprints["rows"]
 
 
-def test_a_schedule_over_epochs_and_early_stopping_do_not_go_together() -> None:
-    chosen = settings(schedule="linear", schedule_by="epoch", early_stopping=1)
-    with pytest.raises(ArgumentError, match="a schedule by epochs"):
-        cross_fit(rows(), chosen, 2)
+def test_a_schedule_over_epochs_and_patience_do_not_go_together() -> None:
+    chosen = settings(schedule="linear", schedule_by="epoch", patience=1, cv=2)
+    with pytest.raises(ArgumentError, match="a schedule over epochs and early stopping"):
+        cross_fit(rows(), chosen)
 
 
 def test_what_is_merely_called_like_a_fold_is_left_alone(tmp_path: Path) -> None:
@@ -421,14 +423,10 @@ def test_what_is_merely_called_like_a_fold_is_left_alone(tmp_path: Path) -> None
     assert sorted(path.name for path in tmp_path.rglob("*")) == [".fold-7", ".fold-notes", "README.md"]
 
 
-def test_a_checkpoint_left_beside_the_model_of_a_fold_is_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As a kill leaves it that comes between saving the model and removing the checkpoint."""
-    with monkeypatch.context() as patch, pytest.raises(KilledError):
-        patch.setattr(unseen, "remove_checkpoint", lambda _: kill())
-        cross_fit(rows(), settings(), 2, folder=tmp_path)
-    assert (tmp_path / ".fold-1" / CHECKPOINT).exists()
-    cross_fit(rows(), settings(), 2, folder=tmp_path, resume=True)
+def test_a_checkpoint_left_beside_the_model_of_a_fold_is_removed(tmp_path: Path) -> None:
+    """A kill between saving the model and removing the checkpoint leaves it there."""
+    outcome = cross_fit(rows(), settings(cv=2), folder=tmp_path)
+    (tmp_path / ".fold-1" / CHECKPOINT).write_bytes((tmp_path / CHECKPOINT).read_bytes())
+    assert identical(cross_fit(rows(), settings(cv=2), folder=tmp_path, resume=True), outcome)
     remove_folds(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [CHECKPOINT]
