@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from rarenode.training.unseen import cross_fit, hold_out
 
-from rarenode.errors import ArgumentError
+from rarenode.config import Settings
+from rarenode.errors import ArgumentError, DataError
 from rarenode.thresholds import make_strategy
-from rarenode.training import Settings, TrainedModel, fit, train
+from rarenode.training import TrainedModel, fit_model, train_model
+from rarenode.training.out_of_fold import cross_fit, hold_out, validate
 from tests import oracles
 from tests.training import problem
-from tests.training.problem import Recorder, data, rows, same
+from tests.training.problem import Recorder, data, rows, same, validation
 
 X = data().test.X
 
@@ -23,78 +25,114 @@ def settings(**changes: Any) -> Settings:
     return problem.settings(**({"engine": "torch", "batch_size": 32} | changes))
 
 
-@pytest.mark.parametrize("decision", ["expected_f1", "expected_f2", "prior", "tuned", "global", "precision_floor:0.2"])
-def test_folds_and_then_all_rows(decision: str) -> None:
-    chosen = settings(decision=decision, folds=2, epochs=1, trees=2, rule="drop_orphans")
-    model = fit(rows(), chosen)
-    unseen = cross_fit(rows(), chosen, 2)
-    expected = make_strategy(decision).fit(unseen.probs, unseen.Y, prior=unseen.prior, rule="drop_orphans")
-    assert same(model, unseen.model)
-    assert model.thresholds == expected
-    assert model.settings == chosen
+# --- held-out rows ---------------------------------------------------------------------------------------------------
 
 
-def test_a_share_held_out() -> None:
-    chosen = settings(decision="expected_f1", holdout=0.3, early_stopping=1, seed=2)
-    model = fit(rows(), chosen)
-    unseen = hold_out(rows(), chosen, 0.3)
-    assert same(model, unseen.model)
-    assert model.thresholds == make_strategy("expected_f1").fit(unseen.probs)
-    assert model.settings == chosen
-    assert model.history[0].valid is not None
+@pytest.mark.parametrize(
+    "thresholds", ["expected_f1", "expected_f2", "prior", "tuned", "global", "precision_floor:0.2"]
+)
+def test_folds_and_then_all_rows(thresholds: str) -> None:
+    chosen = settings(
+        thresholds=thresholds, cv=2, epochs=1, model="mlp+forest", n_trees=2, rule="drop_orphans"
+    )
+    fitted, expected = fit_model(rows(), chosen), cross_fit(rows(), chosen)
+    strategy = make_strategy(thresholds)
+    assert same(fitted.model, expected.model)
+    assert fitted.model.thresholds == strategy.fit(
+        expected.probs, expected.Y, prior=expected.prior, rule="drop_orphans"
+    )
+    assert fitted.model.settings == chosen
+    assert fitted.held_out is not None
+    assert np.array_equal(fitted.held_out.Y, rows().Y)
+    assert np.array_equal(fitted.held_out.probs, expected.probs)
+    assert not np.allclose(fitted.held_out.probs, fitted.model.predict_proba(rows().X))
 
 
-def test_the_settings_are_those_that_were_asked_for() -> None:
-    """Although the last training stops where the folds were best, and looks at no validation rows."""
-    chosen = settings(decision="prior", folds=3, epochs=12, early_stopping=1, learning_rate=0.1)
-    model = fit(rows(), chosen)
-    assert model.settings == chosen
-    assert model.fingerprints["settings"] == chosen.fingerprint
-    assert len(model.history) < 12
-    assert all(record.valid is None for record in model.history)
+def test_a_fraction_of_the_rows() -> None:
+    chosen = settings(thresholds="expected_f1", holdout=0.3, patience=1, seed=2)
+    fitted, expected = fit_model(rows(), chosen), hold_out(rows(), chosen)
+    assert same(fitted.model, expected.model)
+    assert fitted.model.thresholds == make_strategy("expected_f1").fit(expected.probs)
+    assert fitted.model.settings == chosen
+    assert fitted.model.history[0].valid is not None
+    assert fitted.held_out is not None
+    assert 0 < len(fitted.held_out.Y) < len(rows())
+    assert np.array_equal(fitted.held_out.rows, expected.rows)
+    assert np.array_equal(fitted.held_out.probs, expected.probs)
+    assert (fitted.model.decide(fitted.held_out.probs) & fitted.held_out.Y).any()
 
 
-@pytest.mark.parametrize(("decision", "threshold"), [("fixed", 0.5), ("fixed:0.3", 0.3), ("fixed:0", 0.0)])
-@pytest.mark.parametrize("unseen", [{}, {"holdout": 0.2}, {"folds": 2}])
-def test_a_fixed_threshold_is_the_same_whatever_the_rows(
-    decision: str, threshold: float, unseen: dict[str, Any]
-) -> None:
-    chosen = settings(decision=decision, rule="drop_orphans", epochs=1, **unseen)
-    model = fit(rows(), chosen)
-    assert model.thresholds is not None
-    assert model.thresholds.values.tolist() == [threshold] * 20
-    assert (model.thresholds.rule, model.thresholds.strategy) == ("drop_orphans", chosen.decision)
+@pytest.mark.parametrize("changes", [{"cv": 2}, {"holdout": 0.2}])
+@pytest.mark.parametrize("patience", [None, 1])
+def test_validation_rows_replace_cv_and_holdout(changes: dict[str, Any], patience: int | None) -> None:
+    chosen = settings(thresholds="prior", patience=patience, **changes)
+    recorder = Recorder()
+    fitted = fit_model(rows(), chosen, valid=validation(), callback=recorder)
+    expected = validate(rows(), chosen, validation())
+    assert recorder.batches.count((1, 1)) == 1
+    assert same(fitted.model, expected.model)
+    assert fitted.model.thresholds == make_strategy("prior").fit(expected.probs, expected.Y, prior=expected.prior)
+    assert fitted.model.settings == chosen
+    assert fitted.held_out is not None
+    assert np.array_equal(fitted.held_out.Y, validation().Y)
 
 
-def test_without_rows_to_hold_out_it_is_one_training() -> None:
-    watch = Recorder()
-    model = fit(rows(), settings(early_stopping=1), valid=data().valid, watch=watch)
-    assert same(model, train(rows(), settings(early_stopping=1), valid=data().valid))
-    assert watch.batches.count((1, 1)) == 1
-    assert model.history[0].valid is not None
-    with pytest.raises(ArgumentError, match="early_stopping needs validation rows"):
-        fit(rows(), settings(early_stopping=1))
+@pytest.mark.parametrize("cv", [None, 2])
+def test_without_a_use_for_held_out_rows_there_is_one_training(cv: int | None) -> None:
+    chosen = settings(thresholds="fixed:0.3", cv=cv)
+    recorder = Recorder()
+    fitted = fit_model(rows(), chosen, callback=recorder)
+    assert recorder.batches.count((1, 1)) == 1
+    assert fitted.held_out is None
+    assert same(fitted.model, train_model(rows(), chosen))
+    assert fitted.model.thresholds is not None
+    assert set(fitted.model.thresholds.values.tolist()) == {0.3}
+
+
+def test_early_stopping_uses_folds_even_if_thresholds_are_fixed() -> None:
+    chosen = settings(thresholds="fixed", cv=2, patience=1, epochs=6, learning_rate=0.1)
+    fitted, expected = fit_model(rows(), chosen), cross_fit(rows(), chosen)
+    assert same(fitted.model, expected.model)
+    assert len(fitted.model.history) < 6
+
+
+def test_early_stopping_needs_held_out_rows() -> None:
+    with pytest.raises(ArgumentError, match=r"early stopping \(patience\) needs validation rows; set cv or holdout"):
+        fit_model(rows(), settings(patience=1))
 
 
 def test_more_folds_than_rows() -> None:
     with pytest.raises(ArgumentError, match="number of rows, 3; got 4"):
-        fit(rows().take(np.arange(3)), settings(folds=4, decision="expected_f1"))
+        fit_model(rows().take(np.arange(3)), settings(cv=4, thresholds="expected_f1"))
 
 
-def test_folds_that_nothing_is_to_be_found_on_are_not_trained() -> None:
-    model = fit(rows(), settings(folds=4, decision="fixed:0.3"))
-    assert np.array_equal(model.predict_proba(X), train(rows(), settings()).predict_proba(X))
+# --- the model -------------------------------------------------------------------------------------------------------
 
 
-def test_validation_rows_beside_folds() -> None:
-    for changes in ({"folds": 2}, {"holdout": 0.2}):
-        with pytest.raises(ArgumentError, match="choose validation rows themselves"):
-            fit(rows(), settings(**changes), valid=data().valid)
+def test_the_settings_are_those_that_were_given() -> None:
+    """Although the last training stops where the folds were best, and has no validation rows."""
+    chosen = settings(thresholds="prior", cv=3, epochs=12, patience=1, learning_rate=0.1)
+    model = fit_model(rows(), chosen).model
+    assert model.settings == chosen
+    assert model.fingerprints["settings"] == chosen.fingerprint
+    assert model.fingerprints["data"] == rows().fingerprint
+    assert len(model.history) < 12
+    assert all(record.valid is None for record in model.history)
 
 
-def test_it_comes_back_from_its_folder(tmp_path: Path) -> None:
-    chosen = settings(decision="expected_f1", folds=2, trees=3, early_stopping=1)
-    model = fit(rows(), chosen, folder=tmp_path)
+@pytest.mark.parametrize(("thresholds", "value"), [("fixed", 0.5), ("fixed:0.3", 0.3), ("fixed:0", 0.0)])
+@pytest.mark.parametrize("held_out", [{}, {"holdout": 0.2}, {"cv": 2}])
+def test_a_fixed_threshold_does_not_depend_on_rows(thresholds: str, value: float, held_out: dict[str, Any]) -> None:
+    chosen = settings(thresholds=thresholds, rule="drop_orphans", epochs=1, **held_out)
+    model = fit_model(rows(), chosen).model
+    assert model.thresholds is not None
+    assert model.thresholds.values.tolist() == [value] * 20
+    assert (model.thresholds.rule, model.thresholds.strategy) == ("drop_orphans", chosen.thresholds)
+
+
+def test_it_is_the_same_after_saving_and_loading(tmp_path: Path) -> None:
+    chosen = settings(thresholds="expected_f1", cv=2, model="mlp+forest", n_trees=3, patience=1)
+    model = fit_model(rows(), chosen, folder=tmp_path).model
     model.save(tmp_path)
     loaded = TrainedModel.load(tmp_path)
     assert loaded.settings == chosen
@@ -102,10 +140,49 @@ def test_it_comes_back_from_its_folder(tmp_path: Path) -> None:
     assert np.array_equal(loaded.predict(X), model.predict(X))
 
 
-def test_what_is_decided() -> None:
-    model = fit(rows(), settings(decision="expected_f1", folds=2, trees=3))
+def test_fitting_again_with_the_settings_of_a_loaded_model_gives_the_same_model(tmp_path: Path) -> None:
+    chosen = settings(
+        thresholds="prior", cv=2, n_members=2, side="both", classes="binary", schedule="linear",
+        schedule_towards="w0", mix=0.5, reduction="mean", focus="gmu", resampling="lpros",
+    )  # fmt: skip
+    model = fit_model(rows(), chosen).model
+    model.save(tmp_path)
+    again = fit_model(rows(), TrainedModel.load(tmp_path).settings).model
+    assert same(again, model)
+    assert again.thresholds == model.thresholds
+
+
+def test_decisions() -> None:
+    model = fit_model(rows(), settings(thresholds="expected_f1", cv=2, model="mlp+forest", n_trees=3)).model
     assert model.thresholds is not None
     probs = model.predict_proba(X)
     decided = np.array([[p >= t for p, t in zip(row, model.thresholds.values, strict=True)] for row in probs])
     assert np.array_equal(model.predict(X), oracles.close(decided, rows().hierarchy))
     assert (model.predict(X) != (probs >= 0.5)).any()
+
+
+# --- rows without labels ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("held_out", [{}, {"holdout": 0.3}, {"cv": 2}])
+def test_rows_without_labels_are_left_out_with_a_warning(held_out: dict[str, Any]) -> None:
+    """Not taken for rows without any node."""
+    chosen = settings(epochs=1, thresholds="expected_f1" if held_out else "fixed", **held_out)
+    labelled = np.arange(150) % 3 != 0
+    partly = replace(rows(), labelled=labelled, Y=rows().Y & labelled[:, None], name="survey.csv")
+    with pytest.warns(RuntimeWarning, match=r"survey\.csv: 50 of 150 rows have no labels.*not used for training"):
+        fitted = fit_model(partly, chosen)
+    expected = fit_model(rows().take(np.flatnonzero(labelled)), chosen)
+    assert same(fitted.model, expected.model)
+    assert fitted.model.thresholds == expected.model.thresholds
+    assert fitted.model.training_positives.tolist() == expected.model.training_positives.tolist()
+
+
+def test_no_rows_with_labels() -> None:
+    nothing = replace(rows(), labelled=np.zeros(150, dtype=np.bool_), name="survey.csv")
+    with pytest.raises(DataError, match=r"survey\.csv: no row has labels, so none can be used for training"):
+        fit_model(nothing, settings())
+    with pytest.raises(DataError, match="no row has labels"):
+        train_model(nothing, settings())
+    with pytest.raises(DataError, match="there are no rows"):
+        train_model(rows().take(np.arange(0)), settings())
