@@ -1,3 +1,5 @@
+"""A trained model: predictions, decisions, diagnosis, and its folder."""
+
 from __future__ import annotations
 
 import hashlib
@@ -13,45 +15,60 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rarenode.training.card import to_markdown
 from safetensors.numpy import load_file, save_file
+from scipy.sparse import csc_array, csr_array
 
-from rarenode import constrain, uncertainty
+from rarenode import Hierarchy, constrain, uncertainty
 from rarenode.data.preparation import Preparation
 from rarenode.diagnosis import diagnose
 from rarenode.engines import Adam, Objective, make_engine
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
-from rarenode.hierarchy import Hierarchy
-from rarenode.models import grow_forest, initial_parameters
+from rarenode.models import Blend, Forest, Mlp, grow_forest
 from rarenode.objective.uncertainties import UNCERTAINTIES
 from rarenode.thresholds import ExpectedF, Fixed, Thresholds
-from rarenode.training import TrainedModel, inference, train
+from rarenode.training import TrainedModel, train_model
+from rarenode.training.model_card import to_markdown
 from tests import oracles
-from tests.strategies import closed_labels, hierarchies
-from tests.training.problem import data, rows, settings
+from tests.training.problem import data, prepared, rows, settings, validation
 
 X = data().test.X
+FEATURES = tuple(f"feature {column}" for column in range(8))
 
 
 @pytest.fixture(scope="module")
 def model() -> TrainedModel:
+    """Three networks; the first node is not scored."""
     scored = rows().scored.copy()
     scored[0] = False
-    return train(replace(rows(), scored=scored), settings(members=3), valid=data().valid)
+    return train_model(replace(rows(), scored=scored), settings(n_members=3), valid=validation())
 
 
 @pytest.fixture(scope="module")
 def decided() -> TrainedModel:
-    """With a forest, and a threshold for each node."""
+    """A network and a forest, and a threshold for each node."""
     values = np.linspace(0.01, 0.6, 20)
     values[[4, 19]] = np.inf
-    model = train(rows(), settings(trees=4, engine="torch"))
+    model = train_model(rows(), settings(model="mlp+forest", n_trees=4, engine="torch"))
     return model.with_thresholds(Thresholds(values, "drop_orphans", "by hand"))
 
 
+@pytest.fixture(scope="module")
+def forest() -> TrainedModel:
+    return train_model(rows(), settings(model="forest", n_trees=4))
+
+
+def network(model: TrainedModel) -> Mlp:
+    part = model.model.models[0] if isinstance(model.model, Blend) else model.model
+    assert isinstance(part, Mlp)
+    return part
+
+
 def engine_logits(model: TrainedModel, X: Any) -> Any:
-    objective = Objective(model.hierarchy)
-    return make_engine("torch", model.shape, model.parameters, objective, Adam(), 0).logits(X)
+    """By an engine, from features that are standardised here."""
+    mean, deviation = rows().X.mean(axis=0), rows().X.std(axis=0)
+    mlp = network(model)
+    engine = make_engine("torch", mlp.shape, mlp.parameters, Objective(model.hierarchy), Adam(), 0)
+    return engine.logits(((X - mean) / deviation).astype(np.float32))
 
 
 # --- prediction ------------------------------------------------------------------------------------------------------
@@ -60,85 +77,101 @@ def engine_logits(model: TrainedModel, X: Any) -> Any:
 def test_each_member_is_constrained_and_then_averaged(model: TrainedModel) -> None:
     probs = 1 / (1 + np.exp(-engine_logits(model, X).astype(np.float64)))
     members = constrain(probs, model.hierarchy)
-    np.testing.assert_allclose(model.member_probs(X), members, rtol=1e-5, atol=1e-7)
-    np.testing.assert_allclose(model.predict_proba(X), members.mean(axis=0), rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(model.member_probs(X), members, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(X), members.mean(axis=0), rtol=1e-4, atol=1e-6)
     assert model.member_probs(X).dtype == model.predict_proba(X).dtype == np.float32
 
 
-def test_predictions_are_coherent_to_the_last_bit(model: TrainedModel) -> None:
+def test_a_network_and_a_forest_are_trained_on_the_same_prepared_rows(decided: TrainedModel) -> None:
+    assert isinstance(decided.model, Blend)
+    mlp, forest = decided.model.models
+    assert isinstance(mlp, Mlp)
+    assert isinstance(forest, Forest)
+    expected = grow_forest(prepared().X, rows().Y, scored=rows().scored, trees=4, seed=0)
+    features = decided.prepare(X)
+    assert np.array_equal(forest.predict_proba(features), expected.predict_proba(features))
+    alone = train_model(rows(), settings(engine="torch"))
+    both = alone.predict_proba(X).astype(np.float64) * forest.predict_proba(features)
+    np.testing.assert_allclose(decided.predict_proba(X), np.sqrt(both), rtol=1e-6, atol=1e-19)
+
+
+def test_a_forest_alone(forest: TrainedModel, tmp_path: Path) -> None:
+    assert isinstance(forest.model, Forest)
+    assert (forest.engine, forest.history) == ("", ())
+    expected = grow_forest(prepared().X, rows().Y, scored=rows().scored, trees=4, seed=0)
+    assert np.array_equal(forest.predict_proba(X), expected.predict_proba(forest.prepare(X)))
+    assert np.array_equal(forest.predict(X), forest.predict_proba(X) >= 0.5)
+    np.testing.assert_array_equal(forest.uncertainty(X), uncertainty(forest.predict_proba(X)[None], "gmu"))
+    assert forest.diagnose(X, data().test.Y).scores.predicted.tolist() == forest.predict(X).sum(axis=0).tolist()
+    with pytest.raises(ArgumentError, match="a forest has no members; train model='mlp'"):
+        forest.member_probs(X)
+    forest.save(tmp_path)
+    loaded = TrainedModel.load(tmp_path)
+    assert equal(loaded, forest)
+    assert np.array_equal(loaded.predict_proba(X), forest.predict_proba(X))
+
+
+def test_a_row_has_the_same_prediction_alone_and_in_a_batch(
+    model: TrainedModel, decided: TrainedModel, forest: TrainedModel
+) -> None:
+    for each in (model, decided, forest):
+        together = each.compute(X, uncertainty="gmu")
+        assert together.uncertainty is not None
+        for chosen in ([0], [31], [5, 2], list(range(17)), list(range(49, -1, -1))):
+            some = each.compute(X[chosen], uncertainty="gmu")
+            assert some.uncertainty is not None
+            np.testing.assert_array_equal(some.probs, together.probs[chosen])
+            np.testing.assert_array_equal(some.uncertainty, together.uncertainty[chosen])
+
+
+def test_sparse_features_give_the_same_predictions(decided: TrainedModel) -> None:
+    many_zeros = np.where(np.abs(X) < 1, 0, X)
+    many_zeros[3, 2] = np.nan
+    expected = decided.predict_proba(many_zeros)
+    for kind in (csr_array, csc_array):
+        np.testing.assert_array_equal(decided.predict_proba(kind(many_zeros)), expected)
+
+
+def test_the_network_is_built_once(model: TrainedModel, decided: TrainedModel) -> None:
+    for each in (model, decided):
+        each.predict_proba(X)
+        first = network(each)._layers
+        each.predict(X[:1])
+        assert network(each)._layers is first
+        moved = each.with_thresholds(each.decides_with)
+        assert network(moved)._layers is first
+
+
+def test_decisions_are_those_of_the_thresholds(model: TrainedModel) -> None:
+    @given(st.lists(st.sampled_from((0.0, 0.1, 0.3, 0.5, 1.0, np.inf)), min_size=20, max_size=20))
+    def check(values: list[float]) -> None:
+        passed = np.array([[p >= t for p, t in zip(row, values, strict=True)] for row in probs], dtype=np.bool_)
+        adding, dropping = (
+            model.with_thresholds(Thresholds(np.array(values), rule)) for rule in ("add_ancestors", "drop_orphans")
+        )
+        assert np.array_equal(adding.decide(probs), oracles.close(passed, model.hierarchy))
+        assert model.hierarchy.is_closed(dropping.decide(probs))
+        assert not (dropping.decide(probs) & ~passed).any()
+
     probs = model.predict_proba(X)
-    assert (probs[:, model.hierarchy.edge_parents] >= probs[:, model.hierarchy.edge_children]).all()
-
-
-@st.composite
-def models_with_a_forest(draw: st.DrawFn) -> tuple[TrainedModel, Any]:
-    """Any parameters, from those that say nothing to those that are sure of everything, and any rows in the leaves."""
-    hierarchy: Hierarchy = draw(hierarchies())
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    features = rng.normal(size=(8, 3)).astype(np.float32)
-    Y, everywhere = draw(closed_labels(hierarchy, 8)), np.ones(len(hierarchy), dtype=np.bool_)
-    chosen = settings(members=draw(st.integers(1, 2)), hidden=4)
-    shape, size = chosen.shape(3, len(hierarchy)), draw(st.sampled_from((0.1, 10.0, 1000.0)))
-    model = TrainedModel(
-        shape=shape,
-        parameters={name: (size * array).astype(np.float32) for name, array in initial_parameters(shape, 0).items()},
-        hierarchy=hierarchy,
-        scored=everywhere,
-        settings=chosen,
-        engine="torch",
-        history=(),
-        training_positives=Y.sum(axis=0),
-        versions={},
-        fingerprints={},
-        forest=grow_forest(features, Y, scored=everywhere, trees=draw(st.integers(1, 4)), seed=0, smallest_leaf=2),
-    )
-    return model, np.concatenate([features, rng.normal(size=(4, 3)).astype(np.float32)])
-
-
-@given(models_with_a_forest())
-def test_network_and_forest_are_joined_by_their_geometric_mean(drawn: tuple[TrainedModel, Any]) -> None:
-    model, X = drawn
-    assert model.forest is not None
-    alone, probs = replace(model, forest=None).predict_proba(X), model.predict_proba(X)
-    expected = np.sqrt(alone.astype(np.float64) * model.forest.predict_proba(X).astype(np.float64))
-    np.testing.assert_allclose(probs, expected, rtol=1e-6, atol=1e-19)  # products below float32 are 0
-    assert probs.dtype == np.float32
-    assert probs.min() >= 0
-    assert probs.max() <= 1
-    assert (probs[:, model.hierarchy.edge_parents] >= probs[:, model.hierarchy.edge_children]).all()
-
-
-@given(st.data())
-def test_decisions_are_those_of_the_thresholds(draw: st.DataObject) -> None:
-    model, X = draw.draw(models_with_a_forest())
-    nodes = len(model.hierarchy)
-    values = np.array(
-        draw.draw(st.lists(st.sampled_from((0.0, 0.1, 0.5, 1.0, np.inf)), min_size=nodes, max_size=nodes))
-    )
-    probs = model.predict_proba(X)
-    passed = np.array([[p >= t for p, t in zip(row, values, strict=True)] for row in probs], dtype=np.bool_)
-    adding, dropping = (model.with_thresholds(Thresholds(values, rule)) for rule in ("add_ancestors", "drop_orphans"))
-    assert np.array_equal(adding.predict(X), oracles.close(passed, model.hierarchy))
-    assert np.array_equal(adding.decide(probs), adding.predict(X))
-    assert model.hierarchy.is_closed(dropping.predict(X))
-    assert not (dropping.predict(X) & ~passed).any()
+    check()
     assert np.array_equal(model.predict(X), probs >= 0.5)
 
 
-def test_deciding_together_finds_thresholds_on_the_rows_themselves(decided: TrainedModel) -> None:
+def test_thresholds_may_be_fitted_to_the_rows_themselves(decided: TrainedModel) -> None:
     probs = decided.predict_proba(X)
     strategies = {"expected_f1": ExpectedF(), "expected_f2": ExpectedF(2.0), "fixed:0.3": Fixed(0.3)}
-    for decision, strategy in strategies.items():
+    for name, strategy in strategies.items():
         expected = strategy.fit(probs, rule="drop_orphans").decide(probs, decided.hierarchy)
-        np.testing.assert_array_equal(decided.predict_together(X, decision), expected)
+        np.testing.assert_array_equal(decided.predict_together(X, name), expected)
     assert (decided.predict_together(X) != decided.predict(X)).any()
     assert decided.predict_together(X[:0]).shape == (0, 20)
 
 
-@pytest.mark.parametrize("decision", ["prior", "tuned", "global", "precision_floor:0.2", "what"])
-def test_deciding_together_without_labels_has_its_limits(decided: TrainedModel, decision: str) -> None:
-    with pytest.raises(ArgumentError, match=decision):
-        decided.predict_together(X, decision)
+@pytest.mark.parametrize("thresholds", ["prior", "tuned", "global", "precision_floor:0.2", "what"])
+def test_strategies_that_need_labels_cannot_be_fitted_to_rows_without(decided: TrainedModel, thresholds: str) -> None:
+    with pytest.raises(ArgumentError, match=thresholds):
+        decided.predict_together(X, thresholds)
 
 
 def test_thresholds_of_other_nodes(model: TrainedModel) -> None:
@@ -147,71 +180,46 @@ def test_thresholds_of_other_nodes(model: TrainedModel) -> None:
     assert model.thresholds is None
 
 
-def test_a_forest_is_grown_if_asked_for(model: TrainedModel, decided: TrainedModel) -> None:
-    assert model.forest is None
-    expected = grow_forest(rows().X, rows().Y, scored=rows().scored, trees=4, seed=0)
-    assert decided.forest is not None
-    assert np.array_equal(decided.forest.predict_proba(X), expected.predict_proba(X))
-
-
 @pytest.mark.parametrize("kind", UNCERTAINTIES)
-def test_uncertainty_is_of_unconstrained_probabilities(model: TrainedModel, kind: str) -> None:
-    probs = 1 / (1 + np.exp(-engine_logits(model, X).astype(np.float64)))
-    np.testing.assert_allclose(model.uncertainty(X, kind), uncertainty(probs, kind), rtol=1e-3, atol=1e-5)
+def test_uncertainty_is_of_unconstrained_probabilities(model: TrainedModel, decided: TrainedModel, kind: str) -> None:
+    for each in (model, decided):
+        probs = 1 / (1 + np.exp(-engine_logits(each, X).astype(np.float64)))
+        np.testing.assert_allclose(each.uncertainty(X, kind), uncertainty(probs, kind), rtol=1e-3, atol=1e-5)
 
 
-@given(models_with_a_forest(), st.booleans())
-def test_highest_member_probs_are_those_of_a_member_or_the_forest(drawn: tuple[TrainedModel, Any], alone: bool) -> None:
-    model, X = drawn
-    if alone:
-        model = replace(model, forest=None)
-    every = list(model.member_probs(X))
-    if model.forest is not None:
-        every.append(model.forest.predict_proba(X))
-    highest = model.highest_member_probs(X)
-    if len(every) == 1:
-        assert highest is None
-        return
+def test_the_highest_probability_of_any_member(model: TrainedModel, decided: TrainedModel) -> None:
+    highest = model.compute(X, highest=True).highest
     assert highest is not None
-    assert highest.dtype == np.float32
-    for row, node in np.ndindex(highest.shape):
-        highest_of_any = max(float(one[row, node]) for one in every)
-        assert float(highest[row, node]) == pytest.approx(highest_of_any, rel=1e-5, abs=1e-9)
-    assert (highest >= model.predict_proba(X) * (1 - 1e-5)).all()  # no mean is above all of its parts
+    np.testing.assert_array_equal(highest, model.member_probs(X).max(axis=0))
+    assert isinstance(decided.model, Blend)
+    both = [part.compute(decided.prepare(X)).probs for part in decided.model.models]
+    highest = decided.compute(X, highest=True).highest
+    assert highest is not None
+    np.testing.assert_array_equal(highest, np.maximum(*both))
+    assert model.compute(X).highest is None
 
 
-def test_a_single_model_has_no_highest_member_probs() -> None:
-    single = train(rows(), settings())
-    passes = train(rows(), settings(members=3, ensemble="dropout", focus="gmu"))
-    assert single.highest_member_probs(X) is None
-    assert passes.highest_member_probs(X) is None
+def test_one_member_has_no_highest() -> None:
+    single = train_model(rows(), settings())
+    passes = train_model(rows(), settings(n_members=3, ensemble="dropout", focus="gmu"))
+    assert single.compute(X, highest=True).highest is None
+    assert passes.compute(X, highest=True).highest is None
 
 
-def test_highest_member_probs_in_blocks_of_rows(decided: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = decided.highest_member_probs(X)
-    monkeypatch.setattr(inference, "CELLS_AT_A_TIME", 7 * 20)
-    in_blocks = decided.highest_member_probs(X)
-    assert whole is not None
-    assert in_blocks is not None
-    np.testing.assert_allclose(in_blocks, whole, rtol=1e-5, atol=1e-7)
-    nothing = decided.highest_member_probs(X[:0])
-    assert nothing is not None
-    assert nothing.shape == (0, 20)
-
-
-def test_it_diagnoses_its_nodes_with_all_it_knows(model: TrainedModel, decided: TrainedModel) -> None:
+def test_it_diagnoses_its_nodes(model: TrainedModel, decided: TrainedModel) -> None:
     Y = data().test.Y
     for each in (model, decided):
         found = each.diagnose(X, Y)
+        output = each.compute(X, highest=True, uncertainty="gmu")
         expected = diagnose(
             Y,
-            each.predict_proba(X),
+            output.probs,
             each.hierarchy,
             each.decides_with,
             each.training_positives,
             scored=each.scored,
-            highest_member_probs=each.highest_member_probs(X),
-            uncertainty=each.uncertainty(X),
+            highest_member_probs=output.highest,
+            uncertainty=output.uncertainty,
         )
         assert found.to_frame().equals(expected.to_frame())
         assert found.scores.predicted.tolist() == each.predict(X).sum(axis=0).tolist()
@@ -226,89 +234,96 @@ def test_it_decides_with_its_thresholds_or_at_one_half(model: TrainedModel, deci
     assert model.decides_with == Thresholds(np.full(20, 0.5), strategy="fixed")
 
 
-def test_its_card_is_what_is_saved_beside_it(decided: TrainedModel, tmp_path: Path) -> None:
-    knowing = decided.with_source("somewhere")
-    knowing.save(tmp_path)
-    saved = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert saved == to_markdown("A rarenode model of somewhere", knowing.card())
+def test_no_rows(model: TrainedModel, decided: TrainedModel) -> None:
+    for each, members in ((model, 3), (decided, 1)):
+        assert each.predict_proba(X[:0]).shape == each.predict(X[:0]).shape == (0, 20)
+        assert each.member_probs(X[:0]).shape == (members, 0, 20)
+        assert each.uncertainty(X[:0]).shape == (0, 20)
 
 
-def test_blocks_of_rows_change_nothing(model: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = [model.predict_proba(X), model.member_probs(X), model.uncertainty(X)]
-    monkeypatch.setattr(inference, "CELLS_AT_A_TIME", 7 * 3 * 20)
-    in_blocks = [model.predict_proba(X), model.member_probs(X), model.uncertainty(X)]
-    for ours, theirs in zip(in_blocks, whole, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-7)
-
-
-def test_no_rows(model: TrainedModel) -> None:
-    assert model.predict_proba(X[:0]).shape == (0, 20)
-    assert model.member_probs(X[:0]).shape == (3, 0, 20)
-    assert model.uncertainty(X[:0]).shape == (0, 20)
-
-
-def test_monte_carlo_dropout_is_one_model_at_inference() -> None:
-    model = train(rows(), settings(members=4, ensemble="dropout", focus="gmu"))
+def test_monte_carlo_dropout_is_one_network_at_inference() -> None:
+    model = train_model(rows(), settings(n_members=4, ensemble="dropout", focus="gmu"))
     assert model.member_probs(X).shape == (1, 50, 20)
     assert not model.uncertainty(X, "epistemic_js").any()
     np.testing.assert_array_equal(model.uncertainty(X, "gmu"), model.uncertainty(X, "bbma"))
 
 
-def test_raw_features_are_prepared(model: TrainedModel) -> None:
-    raw = X.astype(np.float64) * 3 + 5
-    preparation = Preparation(np.full(8, 5.0), np.full(8, 5.0), np.full(8, 3.0))
-    knowing = model.with_source("somewhere", preparation, data().feature_names)
-    np.testing.assert_allclose(knowing.predict_proba(raw), model.predict_proba(X), rtol=1e-4, atol=1e-6)
-    raw[0, 0] = np.nan
-    assert np.isfinite(knowing.predict_proba(raw)).all()
+def test_raw_features_are_prepared_by_the_model() -> None:
+    """Other units make hardly any difference, and a missing value is one at the mean."""
+    units = np.array([1e-6, 1.0, 3.0, 1e6, 1.0, 1.0, 1.0, 0.1])
+    moved = replace(rows(), X=rows().X * units + 5)
+    ours, theirs = train_model(rows(), settings()), train_model(moved, settings())
+    np.testing.assert_allclose(theirs.predict_proba(X * units + 5), ours.predict_proba(X), rtol=1e-3, atol=1e-5)
+    missing, mean = X.copy(), X.copy()
+    missing[:, 2], mean[:, 2] = np.nan, rows().X[:, 2].mean()
+    np.testing.assert_allclose(ours.predict_proba(missing), ours.predict_proba(mean), rtol=1e-5, atol=1e-6)
 
 
-def test_features_that_do_not_fit(model: TrainedModel) -> None:
-    with pytest.raises(DataError, match="shape"):
-        model.predict_proba(X[:, 1:])
+def test_without_a_preparation_features_are_used_as_they_are() -> None:
+    plain = train_model(prepared(), settings(), prepare=False)
+    model = train_model(rows(), settings())
+    assert plain.preparation is None
+    assert np.array_equal(plain.predict_proba(model.prepare(X)), model.predict_proba(X))
     with pytest.raises(DataError, match="nan"):
-        model.predict_proba(np.full((1, 8), np.nan))
-    with pytest.raises(DataError, match="2 features"):
-        model.with_source("", feature_names=("a", "b"))
+        plain.predict_proba(np.full((1, 8), np.nan))
+    with pytest.raises(DataError, match="too large"):
+        plain.predict_proba(np.full((1, 8), 1e300))
+    with pytest.raises(DataError, match="shape"):
+        plain.predict_proba(X[:, 1:])
+
+
+def test_arguments_that_do_not_fit(model: TrainedModel) -> None:
+    with pytest.raises(DataError, match=r"\(rows, 8\); got \(50, 7\)"):
+        model.predict_proba(X[:, 1:])
+    with pytest.raises(DataError, match="row 1, feature 0"):
+        model.predict_proba(np.array([[0.0] * 8, [np.inf] * 8]))
     with pytest.raises(ArgumentError, match="unknown uncertainty"):
         model.uncertainty(X[:0], "doubt")
+
+
+def test_other_features_and_nodes_are_noticed(model: TrainedModel) -> None:
+    named = replace(model, feature_names=FEATURES)
+    fitting = replace(data().test, feature_names=FEATURES, name="some.csv")
+    named.check_match(fitting, labels=True)
+    other = replace(fitting, feature_names=(*FEATURES[:-1], "weight"))
+    with pytest.raises(DataError, match=r"some\.csv does not fit the model: it has features .*'weight'; it lacks"):
+        named.check_match(other, labels=False)
+    replace(model, feature_names=None).check_match(other, labels=True)
+    flat = replace(fitting, hierarchy=Hierarchy.from_edges([], model.hierarchy.nodes))
+    named.check_match(flat, labels=False)
+    with pytest.raises(DataError, match="its nodes have another order"):
+        named.check_match(flat, labels=True)
 
 
 # --- the folder ------------------------------------------------------------------------------------------------------
 
 
 def equal(ours: TrainedModel, theirs: TrainedModel) -> bool:
-    plain = ("shape", "hierarchy", "settings", "engine", "history", "versions", "feature_names", "source", "thresholds")
+    plain = ("hierarchy", "settings", "engine", "history", "versions", "feature_names", "source", "thresholds")
     arrays = ("scored", "training_positives")
+    there = theirs.model.arrays()
     return (
         all(getattr(ours, name) == getattr(theirs, name) for name in plain)
         and all(np.array_equal(getattr(ours, name), getattr(theirs, name)) for name in arrays)
-        and all(np.array_equal(array, theirs.parameters[name]) for name, array in ours.parameters.items())
-        and same_forest(ours, theirs)
+        and (ours.model.kind, ours.model.describe()) == (theirs.model.kind, theirs.model.describe())
+        and all(
+            array.dtype == there[name].dtype and np.array_equal(array, there[name])
+            for name, array in ours.model.arrays().items()
+        )
     )
 
 
-def same_forest(ours: TrainedModel, theirs: TrainedModel) -> bool:
-    if ours.forest is None or theirs.forest is None:
-        return ours.forest is theirs.forest
-    arrays = theirs.forest.arrays()
-    return ours.forest.sizes == theirs.forest.sizes and all(
-        array.dtype == arrays[name].dtype and np.array_equal(array, arrays[name])
-        for name, array in ours.forest.arrays().items()
-    )
-
-
-def test_there_and_back(model: TrainedModel, tmp_path: Path) -> None:
+def test_saving_and_loading(model: TrainedModel, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     preparation = Preparation(rng.normal(size=8), rng.normal(size=8) * 1e-20, np.exp(rng.normal(size=8)))
-    knowing = model.with_source("synthetic | `x`\n# no", preparation, data().feature_names)
-    knowing.save(tmp_path / "a" / "b")
+    saved = replace(model, source="synthetic | `x`\n# no", preparation=preparation, feature_names=FEATURES)
+    saved.save(tmp_path / "a" / "b")
     loaded = TrainedModel.load(tmp_path / "a" / "b")
-    assert equal(loaded, knowing)
+    assert equal(loaded, saved)
     assert loaded.preparation is not None
     for part in ("fill", "mean", "deviation"):
         assert np.array_equal(getattr(loaded.preparation, part), getattr(preparation, part))
-    assert np.array_equal(loaded.predict_proba(X), knowing.predict_proba(X))
+    assert np.array_equal(loaded.predict_proba(X), saved.predict_proba(X))
     assert sorted(path.name for path in (tmp_path / "a" / "b").iterdir()) == [
         "README.md",
         "model.json",
@@ -316,45 +331,44 @@ def test_there_and_back(model: TrainedModel, tmp_path: Path) -> None:
     ]
     card = (tmp_path / "a" / "b" / "README.md").read_text(encoding="utf-8")
     assert card.startswith("# A rarenode model of synthetic    x  # no\n")
-    assert "| members | `3` |" in card
+    assert "| n_members | `3` |" in card
 
 
-def test_forest_and_thresholds_there_and_back(decided: TrainedModel, tmp_path: Path) -> None:
+def test_a_blend_and_thresholds_are_saved_and_loaded(decided: TrainedModel, tmp_path: Path) -> None:
     decided.save(tmp_path)
     loaded = TrainedModel.load(tmp_path)
     assert equal(loaded, decided)
     assert loaded.thresholds is not None
     assert np.isinf(loaded.thresholds.values).sum() == 2
-    assert np.array_equal(loaded.predict_proba(X), decided.predict_proba(X))
-    assert np.array_equal(loaded.predict(X), decided.predict(X))
-    assert json.loads((tmp_path / "model.json").read_text())["version"] == 2
+    for ours, theirs in (
+        (loaded.predict_proba(X), decided.predict_proba(X)),
+        (loaded.predict(X), decided.predict(X)),
+        (loaded.uncertainty(X), decided.uncertainty(X)),
+    ):
+        assert np.array_equal(ours, theirs)
+    assert json.loads((tmp_path / "model.json").read_text())["version"] == 3
 
 
-def test_a_model_of_the_first_format(model: TrainedModel, tmp_path: Path) -> None:
-    """It knew neither forests nor decisions: a network alone, at 0.5."""
-    model.save(tmp_path)
-    record = json.loads((tmp_path / "model.json").read_text())
-    record["version"] = 1
-    for name in ("forest", "thresholds"):
-        del record[name]
-    for name in ("trees", "decision", "rule", "holdout", "folds"):
-        del record["settings"][name]
-    (tmp_path / "model.json").write_text(json.dumps(record))
-    loaded = TrainedModel.load(tmp_path)
-    assert equal(loaded, model)
-    assert (loaded.forest, loaded.thresholds) == (None, None)
-    assert np.array_equal(loaded.predict(X), model.predict_proba(X) >= 0.5)
+def test_its_card_is_what_is_saved_beside_it(decided: TrainedModel, tmp_path: Path) -> None:
+    named = replace(decided, source="somewhere")
+    named.save(tmp_path)
+    saved = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert saved == to_markdown("A rarenode model of somewhere", named.card())
 
 
-def test_models_pickle(model: TrainedModel, decided: TrainedModel) -> None:
-    assert equal(pickle.loads(pickle.dumps(model)), model)
-    assert equal(pickle.loads(pickle.dumps(decided)), decided)
+def test_models_pickle_without_a_second_copy_of_their_parameters(model: TrainedModel, decided: TrainedModel) -> None:
+    for each in (model, decided):
+        new: TrainedModel = pickle.loads(pickle.dumps(each))
+        assert equal(new, each)
+        before = len(pickle.dumps(new))
+        assert np.array_equal(new.predict_proba(X), each.predict_proba(X))
+        assert len(pickle.dumps(new)) == before
 
 
 def test_saving_again_replaces_and_leaves_other_files_alone(model: TrainedModel, tmp_path: Path) -> None:
     (tmp_path / "settings.toml").write_text("mine")
     model.save(tmp_path)
-    other = train(rows(), settings(seed=1))
+    other = train_model(rows(), settings(seed=1))
     other.save(tmp_path)
     assert equal(TrainedModel.load(tmp_path), other)
     assert (tmp_path / "settings.toml").read_text() == "mine"
@@ -364,6 +378,7 @@ def test_saving_again_replaces_and_leaves_other_files_alone(model: TrainedModel,
 def test_a_full_disk_leaves_the_earlier_model(
     model: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
 ) -> None:
+    other = train_model(rows(), settings(seed=1))
     model.save(tmp_path)
     fsync, calls = os.fsync, [0]
 
@@ -375,7 +390,7 @@ def test_a_full_disk_leaves_the_earlier_model(
 
     monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises(OSError, match="full"):
-        train(rows(), settings(seed=1)).save(tmp_path)
+        other.save(tmp_path)
     assert equal(TrainedModel.load(tmp_path), model)
     assert len(list(tmp_path.iterdir())) == 3
 
@@ -405,19 +420,29 @@ def flip_a_bit(folder: Path) -> None:
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "newer": (edit(lambda r: r.update(version=3, wonders=[])), r"newer rarenode wrote it \(format 3"),
+    "newer": (edit(lambda r: r.update(version=4, wonders=[])), r"newer rarenode wrote it \(format 4"),
     "foreign": (edit(lambda r: r.update(format="other")), "does not describe a rarenode model"),
     "no JSON": (lambda f: (f / "model.json").write_text("{"), "does not describe a rarenode model"),
     "nested": (lambda f: (f / "model.json").write_text("[" * 100_000), "does not describe a rarenode model"),
     "not text": (lambda f: (f / "model.json").write_bytes(b"\xff\xfe"), "does not describe a rarenode model"),
     "extra": (edit(lambda r: r.update(code="import os")), "code"),
     "absent": (edit(lambda r: r.pop("engine")), "engine: Field required"),
-    "setting": (edit(lambda r: r["settings"].update(hidden=0)), "hidden"),
-    "huge": (edit(lambda r: r["settings"].update(hidden=10**12)), "bytes, where its arrays need"),
-    "other width": (edit(lambda r: r["settings"].update(hidden=15)), "array 'layer0.bias' is F32"),
+    "setting": (edit(lambda r: r["settings"].update(hidden_size=0)), "hidden_size"),
+    "huge": (edit(lambda r: r["model"].update(hidden=2**31)), "bytes, where its arrays need"),
+    "other width": (edit(lambda r: r["model"].update(hidden=15)), "array 'layer0.bias' is F32"),
     "other model": (edit(lambda r: r["fingerprints"].update(parameters="0" * 64)), "sha256"),
     "no fingerprint": (edit(lambda r: r["fingerprints"].clear()), "hierarchy"),
-    "features": (edit(lambda r: r.update(features=9)), "training|array|bytes"),
+    "features": (edit(lambda r: r["model"].update(features=9)), "array 'layer0.weight' is F32"),
+    "nodes": (edit(lambda r: r["model"].update(nodes=21)), "array 'layer2.bias' is F32"),
+    "kind": (edit(lambda r: r["model"].update(kind="svm")), "model: unknown kind 'svm'; this rarenode has mlp, forest"),
+    "no kind": (edit(lambda r: r["model"].pop("kind")), "model: unknown kind None"),
+    "other kind": (edit(lambda r: r["model"].update(kind="forest")), "model: its description must"),
+    "kind that is no text": (edit(lambda r: r["model"].update(kind=["mlp"])), "model: unknown kind"),
+    "endless layers": (edit(lambda r: r["model"].update(layers=2**31)), "model: layers"),
+    "layers in words": (edit(lambda r: r["model"].update(layers="3")), "model: layers"),
+    "no model": (edit(lambda r: r.update(model={})), "model: unknown kind None"),
+    "preparation": (edit(lambda r: r["preparation"]["mean"].pop()), "preparation.mean has 7 values; 8 were expected"),
+    "deviation": (edit(lambda r: r["preparation"]["deviation"].__setitem__(2, 0.0)), "preparation.deviation.2"),
     "names": (edit(lambda r: r.update(feature_names=["a"])), "feature_names has 1 values; 8 were expected"),
     "positives": (edit(lambda r: r["training_positives"].pop()), "training_positives has 19 values"),
     "column": (edit(lambda r: r["hierarchy"]["edges"].append([0, 99])), "column"),
@@ -464,7 +489,7 @@ def put(name: str, place: int, value: float) -> Callable[[Path], None]:
 
 
 def resize(**sizes: Any) -> Callable[[Path], None]:
-    return edit(lambda r: r["forest"].update(sizes))
+    return edit(lambda r: r["model"]["models"][1].update(sizes))
 
 
 def set_thresholds(**changes: Any) -> Callable[[Path], None]:
@@ -491,29 +516,48 @@ DECISIONS_DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "strategy of two lines": (set_thresholds(strategy="a\nb"), RECORD + ".*printable"),
     "more thresholds": (set_thresholds(code="import os"), RECORD + ".*code"),
     "no thresholds": (edit(lambda r: r["thresholds"].clear()), RECORD + "thresholds"),
-    "decision": (edit(lambda r: r["settings"].update(decision="guess")), RECORD + ".*unknown .*strategy 'guess'"),
-    "no forest": (edit(lambda r: r.update(forest=None)), ARRAYS + ".*'forest.* should not be there"),
+    "strategy": (edit(lambda r: r["settings"].update(thresholds="guess")), RECORD + ".*unknown .*strategy 'guess'"),
+    "no forest": (edit(lambda r: r["model"]["models"].pop()), RECORD + "model: a blend must be described by a list"),
+    "two forests": (
+        edit(lambda r: r["model"]["models"].__setitem__(0, r["model"]["models"][1])),
+        RECORD + "model: a blend of 'forest' is not possible",
+    ),
+    "a blend in a blend": (
+        edit(lambda r: r["model"]["models"].append({"kind": "blend", "models": [*r["model"]["models"]]})),
+        RECORD + "model: a blend of 'blend' is not possible",
+    ),
+    "no list": (edit(lambda r: r["model"].update(models="mlp")), RECORD + "model: a blend must be described by a list"),
+    "a network of other features": (edit(lambda r: r["model"]["models"][0].update(features=9)), ARRAYS + ".*layer0"),
+    "a forest of other features": (
+        resize(features=9),
+        ARRAYS + "its model cannot be used: the models of a blend must have the same features",
+    ),
+    "a forest of other nodes": (resize(nodes=21), ARRAYS + "its model cannot be used: the forest has 21 nodes"),
+    "a network with NaN": (
+        forge(lambda a: a["mlp.layer0.bias"].fill(np.nan)),
+        ARRAYS + "its model cannot be used: layer0.bias has values that are not finite",
+    ),
     "fewer trees": (resize(trees=3), ARRAYS + "the array 'forest.roots'"),
     "more trees": (resize(trees=5), ARRAYS + "the array 'forest.roots'"),
     "fewer places": (resize(places=1), ARRAYS + "the array 'forest.feature'"),
     "no trees": (resize(trees=0), RECORD + ".*trees must be a whole number from 1"),
     "negative rows": (resize(training_rows=-1), RECORD + ".*training_rows must be a whole number"),
-    "half a tree": (resize(trees=2.5), RECORD + "forest.trees"),
-    "trees in words": (resize(trees="4"), RECORD + "forest.trees"),
+    "half a tree": (resize(trees=2.5), RECORD + "model: .*trees must be a whole number"),
+    "trees in words": (resize(trees="4"), RECORD + "model: .*trees must be a whole number"),
     "a memory full of labels": (resize(labels=2**31 - 1), ARRAYS + ".*bytes, where its arrays need"),
     "beyond an index": (resize(labels=2**31), RECORD + ".*labels must be a whole number"),
-    "size missing": (edit(lambda r: r["forest"].pop("labels")), RECORD + "forest.labels: Field required"),
-    "forest in words": (edit(lambda r: r.update(forest="oak")), RECORD + "forest"),
+    "size missing": (edit(lambda r: r["model"]["models"][1].pop("labels")), RECORD + "model: .* must contain 'labels'"),
+    "forest in words": (edit(lambda r: r["model"]["models"].__setitem__(1, "oak")), RECORD + "model: a blend of None"),
     "forest bit": (rewrite(lambda a: a["forest.threshold"].__setitem__(0, 7.0)), ARRAYS + "its sha256 is not the one"),
-    "circle": (put("forest.left", 0, 0), ARRAYS + "its forest cannot be used: .*'left' has 0 at 0"),
-    "out of bounds": (put("forest.right", 0, 2**31 - 1), ARRAYS + "its forest cannot be used: .*'right'"),
-    "no such feature": (put("forest.feature", 0, 8), ARRAYS + "its forest cannot be used: .*'feature' has 8 at 0"),
-    "NaN in the forest": (put("forest.threshold", 0, np.nan), ARRAYS + "its forest cannot be used: .*'threshold'"),
-    "no such root": (put("forest.roots", 1, -1), ARRAYS + "its forest cannot be used: .*'roots'"),
-    "no such row": (put("forest.leaf_rows", 0, 150), ARRAYS + "its forest cannot be used: .*'leaf_rows'"),
-    "rows from nowhere": (put("forest.leaf_starts", -1, 2**30), ARRAYS + "its forest cannot be used: .*'leaf_starts'"),
-    "labels from nowhere": (put("forest.label_starts", 0, 1), ARRAYS + "its forest cannot be used: .*'label_starts'"),
-    "no such node": (put("forest.label_columns", -1, 20), ARRAYS + "its forest cannot be used: .*'label_columns'"),
+    "circle": (put("forest.left", 0, 0), ARRAYS + "its model cannot be used: .*'left' has 0 at 0"),
+    "out of bounds": (put("forest.right", 0, 2**31 - 1), ARRAYS + "its model cannot be used: .*'right'"),
+    "no such feature": (put("forest.feature", 0, 8), ARRAYS + "its model cannot be used: .*'feature' has 8 at 0"),
+    "NaN in the forest": (put("forest.threshold", 0, np.nan), ARRAYS + "its model cannot be used: .*'threshold'"),
+    "no such root": (put("forest.roots", 1, -1), ARRAYS + "its model cannot be used: .*'roots'"),
+    "no such row": (put("forest.leaf_rows", 0, 150), ARRAYS + "its model cannot be used: .*'leaf_rows'"),
+    "rows from nowhere": (put("forest.leaf_starts", -1, 2**30), ARRAYS + "its model cannot be used: .*'leaf_starts'"),
+    "labels from nowhere": (put("forest.label_starts", 0, 1), ARRAYS + "its model cannot be used: .*'label_starts'"),
+    "no such node": (put("forest.label_columns", -1, 20), ARRAYS + "its model cannot be used: .*'label_columns'"),
     "forest array missing": (forge(lambda a: a.pop("forest.roots")), ARRAYS + ".*'forest.roots' is missing|bytes"),
     "forest array more": (forge(lambda a: a.update({"forest.sap": np.zeros(2)})), ARRAYS + ".*'forest.sap' should not"),
     "forest dtype": (
@@ -534,8 +578,10 @@ def test_a_damaged_forest_or_threshold_is_refused(decided: TrainedModel, tmp_pat
 
 def test_a_forest_whose_labels_are_not_closed_is_refused(decided: TrainedModel, tmp_path: Path) -> None:
     """It would be incoherent."""
-    assert decided.forest is not None
-    starts, columns = decided.forest.label_starts, decided.forest.label_columns
+    assert isinstance(decided.model, Blend)
+    forest = decided.model.models[1]
+    assert isinstance(forest, Forest)
+    starts, columns = forest.label_starts, forest.label_columns
     parent, child = int(decided.hierarchy.edge_parents[0]), int(decided.hierarchy.edge_children[0])
     row = int(rows().Y[:, child].argmax())
     place = int(starts[row] + np.flatnonzero(columns[starts[row] : starts[row + 1]] == parent)[0])
@@ -556,7 +602,7 @@ def test_a_forest_whose_labels_are_not_closed_is_refused(decided: TrainedModel, 
 def test_a_missing_file_is_named(model: TrainedModel, tmp_path: Path, name: str) -> None:
     model.save(tmp_path)
     (tmp_path / name).unlink()
-    with pytest.raises(MissingFileError, match=f"{name} is not there"):
+    with pytest.raises(MissingFileError, match=f"does not contain a complete model: {name} is missing"):
         TrainedModel.load(tmp_path)
 
 

@@ -24,6 +24,8 @@ from rarenode.errors import ArgumentError
 Parameters = dict[str, NDArray[np.float32]]
 MOST = 2**31
 """No size in a file may be larger."""
+MOST_LAYERS = 100
+"""Each layer has arrays with names, so a file that claims a billion layers would take as long to refuse."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,9 @@ class MlpEnsemble:
 
     def __post_init__(self) -> None:
         for name in ("features", "nodes", "hidden", "layers", "members"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or not 1 <= value <= MOST:
-                raise ArgumentError(f"{name} must be a whole number of at least 1, got {value!r}")
+            value, most = getattr(self, name), MOST_LAYERS if name == "layers" else MOST
+            if not isinstance(value, int) or not 1 <= value <= most:
+                raise ArgumentError(f"{name} must be a whole number from 1 to {most:,}, got {value!r}")
         if not isinstance(self.dropout, int | float) or not 0 <= self.dropout < 1:
             raise ArgumentError(f"dropout must be at least 0 and less than 1, got {self.dropout!r}")
         if self.activation not in get_args(Activation):
