@@ -30,6 +30,11 @@ from torch import Tensor
 
 from rarenode.errors import ArgumentError
 
+VECTOR = 64
+"""A multiple of what torch computes at a time: sums over members take four vectors of up to 16 numbers."""
+SHARED = 1 << 15
+"""From so many numbers on torch shares the work among threads."""
+
 Probabilities = TypeVar("Probabilities", Tensor, NDArray[Any])
 
 
@@ -59,9 +64,9 @@ def uncertainty(probs: Probabilities, kind: str) -> Probabilities:
         )
     if not bool(((tensor >= 0) & (tensor <= 1)).all()):
         raise ArgumentError("probabilities must lie between 0 and 1; are these logits? apply the sigmoid first")
-    result = compute(tensor)
     if not isinstance(probs, Tensor):
-        return result.numpy()
+        return _in_blocks(compute, tensor).numpy()
+    result = compute(tensor)
     return result.to(probs.dtype) if probs.is_floating_point() else result
 
 
@@ -126,6 +131,24 @@ UNCERTAINTIES: Mapping[str, Callable[[Tensor], Tensor]] = MappingProxyType(
         "aleatoric": aleatoric,
     }
 )
+
+
+def _in_blocks(compute: Callable[[Tensor], Tensor], probs: Tensor) -> Tensor:
+    """As ``compute``, except that the uncertainty of a node depends on its own probabilities alone, to the last bit.
+
+    torch rounds differently where a vector, or the share of a thread, is not full. So it gets full vectors only, and
+    so few at a time that it does not share them.
+    """
+    cells = probs.reshape(len(probs), math.prod(probs.shape[1:]))
+    step = max(VECTOR, (SHARED - 1) // len(probs) // VECTOR * VECTOR)
+    result = probs.new_empty(cells.shape[1])
+    for first in range(0, cells.shape[1], step):
+        some = cells[:, first : first + step]
+        count = some.shape[1]
+        block = some.new_zeros(len(some), -(-count // VECTOR) * VECTOR)
+        block[:, :count] = some
+        result[first : first + count] = compute(block)[:count]
+    return result.reshape(probs.shape[1:])
 
 
 def _mean(probs: Tensor) -> Tensor:
