@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from rarenode import Hierarchy, make_hierarchical
-from rarenode.data.dataset import Dataset
+from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.errors import ArgumentError, DataError, LabelError
 from rarenode.models.forest import ROWS_AT_A_TIME, Forest, ForestSizes, find_leaf
 from rarenode.models.forest_growth import grow_forest
@@ -51,8 +51,10 @@ def leaves_of(tree: dict[str, Any]) -> Iterator[list[int]]:
         yield from leaves_of(tree["right"])
 
 
-def mean_of_leaf_shares(forest: Forest, X: Floats, Y: Bools) -> NDArray[np.float64]:
-    """The formula: the mean over trees of the share of a leaf's rows that carry a node."""
+def mean_of_leaf_shares(
+    forest: Forest, X: Floats, Y: Bools, weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """The formula: the mean over trees of the share, by weight, of a leaf's rows that have a node."""
     trees = [as_dicts(forest, root) for root in forest.roots.tolist()]
     probs = np.zeros((len(X), Y.shape[1]))
     for row, x in enumerate(X.tolist()):
@@ -60,7 +62,8 @@ def mean_of_leaf_shares(forest: Forest, X: Floats, Y: Bools) -> NDArray[np.float
             here = tree
             while "rows" not in here:
                 here = here["left"] if x[here["feature"]] <= here["threshold"] else here["right"]
-            probs[row] += Y[here["rows"]].mean(axis=0) / len(trees)
+            leaf_weights = None if weights is None else weights[here["rows"]]
+            probs[row] += np.average(Y[here["rows"]], axis=0, weights=leaf_weights) / len(trees)
     return probs
 
 
@@ -82,6 +85,7 @@ class Case(NamedTuple):
     Y: Bools
     queries: Floats
     forest: Forest
+    weights: NDArray[np.float64]
 
 
 def features(rows: int, width: int) -> st.SearchStrategy[Floats]:
@@ -95,6 +99,8 @@ def cases(draw: st.DrawFn) -> Case:
     hierarchy = draw(hierarchies(7))
     rows, width = draw(st.integers(1, 12)), draw(st.integers(1, 3))
     X, Y = draw(features(rows, width)), draw(closed_labels(hierarchy, rows))
+    some = st.sampled_from([0.0, 1.0, 1.0, 0.25, 3.0, 1e-6, 1e6])
+    weights = draw(st.none() | hnp.arrays(np.float32, rows, elements=some).filter(lambda w: w.any()))
     forest = grow_forest(
         X,
         Y,
@@ -105,35 +111,50 @@ def cases(draw: st.DrawFn) -> Case:
         features=draw(st.sampled_from([0.01, 1 / 3, 1.0])),
         projection=draw(st.integers(1, 8)),
         rarity=draw(st.sampled_from([0.0, 0.5, 1.0])),
+        sample_weight=weights,
     )
-    return Case(hierarchy, X, Y, draw(features(draw(st.integers(0, 4)), width)), forest)
+    counted = np.ones(rows) if weights is None else weights.astype(np.float64)
+    kept = counted > 0
+    return Case(hierarchy, X[kept], Y[kept], draw(features(draw(st.integers(0, 4)), width)), forest, counted[kept])
 
 
-def grow(dataset: Dataset, **options: Any) -> Forest:
+def grow(dataset: DatasetSplits, **options: Any) -> Forest:
     given: dict[str, Any] = {"scored": dataset.scored, "trees": 5, "seed": 1} | options
     return grow_forest(dataset.train.X, dataset.train.Y, **given)
 
 
-@pytest.fixture(scope="module")
-def data() -> Dataset:
-    return make_hierarchical(rows=320, nodes=60, depth=4, shape="dag", features=9, seed=4)
+def synthetic(**options: Any) -> DatasetSplits:
+    """Synthetic data in single precision."""
+
+    def single(part: Dataset) -> Dataset:
+        return replace(part, X=part.X.astype(np.float32))
+
+    drawn = make_hierarchical(**options)
+    return replace(drawn, train=single(drawn.train), test=single(drawn.test))
 
 
 @pytest.fixture(scope="module")
-def forest(data: Dataset) -> Forest:
+def data() -> DatasetSplits:
+    return synthetic(rows=320, nodes=60, depth=4, shape="dag", features=9, seed=4)
+
+
+@pytest.fixture(scope="module")
+def forest(data: DatasetSplits) -> Forest:
     return grow(data, smallest_leaf=2, projection=16)
 
 
 class Recorder(sklearn.tree.ExtraTreeRegressor):  # type: ignore[misc]
-    """scikit-learn's tree, which remembers what was grown of it, and of what."""
+    """scikit-learn's tree, which records what it was fitted to."""
 
     grown: list[Recorder]
     targets: NDArray[np.float64]
+    weights: NDArray[np.float64] | None
 
-    def fit(self, X: Floats, y: NDArray[np.float64]) -> Any:
+    def fit(self, X: Floats, y: NDArray[np.float64], sample_weight: Any = None) -> Any:
         self.targets = y
+        self.weights = sample_weight
         self.grown.append(self)
-        return super().fit(X, y)
+        return super().fit(X, y, sample_weight)
 
 
 @pytest.fixture
@@ -142,7 +163,6 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[Recorder]:
     grown: list[Recorder] = []
     monkeypatch.setattr(Recorder, "grown", grown, raising=False)
     monkeypatch.setattr(sklearn.tree, "ExtraTreeRegressor", Recorder)
-    monkeypatch.setattr(numba, "get_num_threads", lambda: 1)
     return grown
 
 
@@ -159,11 +179,12 @@ def test_probabilities_are_the_mean_share_of_leaves(case: Case) -> None:
     for X in (case.X, case.queries):
         probs = case.forest.predict_proba(X)
         assert probs.dtype == np.float32
-        np.testing.assert_allclose(probs, mean_of_leaf_shares(case.forest, X, case.Y), rtol=0, atol=1e-7)
+        expected = mean_of_leaf_shares(case.forest, X, case.Y, case.weights)
+        np.testing.assert_allclose(probs, expected, rtol=0, atol=1e-7)
 
 
 @given(cases())
-def test_no_child_is_above_its_parent_by_a_single_bit(case: Case) -> None:
+def test_no_child_exceeds_its_parent_by_a_single_bit(case: Case) -> None:
     probs = case.forest.predict_proba(np.concatenate([case.X, case.queries]))
     parents, children = case.hierarchy.edge_parents, case.hierarchy.edge_children
     assert (probs[:, parents] >= probs[:, children]).all()
@@ -172,15 +193,15 @@ def test_no_child_is_above_its_parent_by_a_single_bit(case: Case) -> None:
 
 
 @pytest.mark.parametrize("smallest_leaf", [1, 3, 7])
-def test_coherence_on_larger_leaves_and_more_trees(data: Dataset, smallest_leaf: int) -> None:
+def test_coherence_on_larger_leaves_and_more_trees(data: DatasetSplits, smallest_leaf: int) -> None:
     probs = grow(data, trees=30, smallest_leaf=smallest_leaf).predict_proba(data.test.X)
     assert (probs[:, data.hierarchy.edge_parents] >= probs[:, data.hierarchy.edge_children]).all()
     np.testing.assert_array_equal(probs[:, data.train.Y.all(axis=0)], 1)
     np.testing.assert_array_equal(probs[:, ~data.train.Y.any(axis=0)], 0)
 
 
-def test_our_walk_is_that_of_scikit_learn(data: Dataset, recorded: list[Recorder]) -> None:
-    forest = grow(data)
+def test_our_walk_is_that_of_scikit_learn(data: DatasetSplits, recorded: list[Recorder]) -> None:
+    forest = grow(data, threads=1)
     assert len(recorded) == 5
     near = forest.threshold[forest.feature >= 0][:400].astype(np.float32)
     on_thresholds = np.stack([near, np.nextafter(near, np.float32(-99)), np.nextafter(near, np.float32(99))])
@@ -191,7 +212,7 @@ def test_our_walk_is_that_of_scikit_learn(data: Dataset, recorded: list[Recorder
         np.testing.assert_array_equal(ours, theirs.apply(X))
 
 
-def test_each_tree_divides_the_rows_into_leaves_of_the_least_size(data: Dataset) -> None:
+def test_each_tree_divides_the_rows_into_leaves_of_the_least_size(data: DatasetSplits) -> None:
     forest = grow(data, smallest_leaf=4)
     for root in forest.roots.tolist():
         leaves = list(leaves_of(as_dicts(forest, root)))
@@ -200,11 +221,11 @@ def test_each_tree_divides_the_rows_into_leaves_of_the_least_size(data: Dataset)
         assert len(leaves) > 2
 
 
-def test_leaves_of_single_rows_know_the_training_labels_by_heart(data: Dataset) -> None:
+def test_leaves_of_single_rows_reproduce_the_training_labels(data: DatasetSplits) -> None:
     np.testing.assert_array_equal(grow(data).predict_proba(data.train.X), data.train.Y)
 
 
-def test_no_row_depends_on_others_or_on_the_layout_of_memory(data: Dataset, forest: Forest) -> None:
+def test_no_row_depends_on_others_or_on_the_layout_of_memory(data: DatasetSplits, forest: Forest) -> None:
     X = np.concatenate([data.train.X, data.test.X])
     assert len(X) > 3 * ROWS_AT_A_TIME
     probs = forest.predict_proba(X)
@@ -214,7 +235,7 @@ def test_no_row_depends_on_others_or_on_the_layout_of_memory(data: Dataset, fore
     assert forest.predict_proba(X[:0]).shape == (0, forest.nodes)
 
 
-def test_the_number_of_threads_changes_no_bit_of_a_prediction(data: Dataset, forest: Forest) -> None:
+def test_the_number_of_threads_changes_no_bit_of_a_prediction(data: DatasetSplits, forest: Forest) -> None:
     before = numba.get_num_threads()
     if before < 2:
         pytest.skip("numba has one thread here")
@@ -244,16 +265,15 @@ def test_rows_that_do_not_fit_are_refused(forest: Forest, X: Any, word: str) -> 
 # --- growing -------------------------------------------------------------------------------------------------------
 
 
-def test_the_seed_decides_everything(data: Dataset) -> None:
+def test_the_seed_decides_everything(data: DatasetSplits) -> None:
     assert_same(grow(data, projection=8), grow(data, projection=8))
     one, other = grow(data), grow(data, seed=2)
     assert one.sizes != other.sizes or (one.threshold != other.threshold).any()
 
 
-def test_a_tree_depends_neither_on_other_trees_nor_on_threads(data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = grow(data, trees=2, projection=8)
-    monkeypatch.setattr(numba, "get_num_threads", lambda: 4)
-    many = grow(data, trees=6, projection=8)
+def test_a_tree_depends_neither_on_other_trees_nor_on_threads(data: DatasetSplits) -> None:
+    few = grow(data, trees=2, projection=8, threads=1)
+    many = grow(data, trees=6, projection=8, threads=4)
     for name in ("roots", "feature", "threshold", "left", "right", "leaf_rows"):
         mine = few.arrays()[name]
         np.testing.assert_array_equal(mine, many.arrays()[name][: len(mine)], err_msg=name)
@@ -262,15 +282,15 @@ def test_a_tree_depends_neither_on_other_trees_nor_on_threads(data: Dataset, mon
 
 
 @pytest.mark.parametrize("rarity", [0.0, 0.3, 1.0])
-def test_few_targets_are_the_standardised_labels(data: Dataset, recorded: list[Recorder], rarity: float) -> None:
+def test_few_targets_are_the_standardised_labels(data: DatasetSplits, recorded: list[Recorder], rarity: float) -> None:
     scored = np.arange(len(data.hierarchy)) % 3 == 0
     grow(data, scored=scored, rarity=rarity)
     np.testing.assert_allclose(recorded[0].targets, standardised(data.train.Y, scored, rarity), atol=1e-12)
 
 
 def test_a_projection_keeps_distances(recorded: list[Recorder]) -> None:
-    data = make_hierarchical(rows=60, nodes=200, depth=3, features=3, labels_per_row=6, seed=0)
-    grow(data, trees=2, projection=100)
+    data = synthetic(rows=60, nodes=200, depth=3, features=3, labels_per_row=6, seed=0)
+    grow(data, trees=2, projection=100, threads=1)
     exact = standardised(data.train.Y, data.scored, 0.5)
     assert exact.shape[1] > 100
     projected = recorded[0].targets
@@ -284,7 +304,7 @@ def test_a_projection_keeps_distances(recorded: list[Recorder]) -> None:
 
 
 def test_a_split_tries_the_given_share_of_features() -> None:
-    """Only feature 2 tells the rows apart, so every tree that may look at it begins with it."""
+    """Only feature 2 separates the rows, so every tree that may look at it begins with it."""
     X = np.random.default_rng(0).uniform(size=(40, 5)).astype(np.float32)
     X[:20, 2] += 1000
     Y = X[:, 2:3] > 500
@@ -295,7 +315,7 @@ def test_a_split_tries_the_given_share_of_features() -> None:
     assert first == [{2}, {0, 1, 2, 3, 4}]
 
 
-def test_nodes_that_are_not_scored_have_no_say_and_are_predicted(data: Dataset) -> None:
+def test_nodes_that_are_not_scored_influence_no_split_and_are_predicted(data: DatasetSplits) -> None:
     scored = np.arange(len(data.hierarchy)) < 30
     Y = data.train.Y.copy()
     Y[:, 30:] = False
@@ -317,7 +337,7 @@ def test_nodes_that_are_not_scored_have_no_say_and_are_predicted(data: Dataset) 
     ],
     ids=["one row", "equal labels", "constant features", "no labels"],
 )
-def test_where_nothing_tells_rows_apart_a_tree_is_one_leaf(X: Any, Y: Any) -> None:
+def test_where_no_node_distinguishes_rows_a_tree_is_one_leaf(X: Any, Y: Any) -> None:
     X, Y = np.array(X, np.float32), np.array(Y, np.bool_)
     forest = grow_forest(X, Y, scored=np.ones(3, np.bool_), trees=4, seed=0)
     assert forest.sizes == ForestSizes(4, 4, 4 * len(X), len(X), int(Y.sum()))
@@ -325,7 +345,7 @@ def test_where_nothing_tells_rows_apart_a_tree_is_one_leaf(X: Any, Y: Any) -> No
     np.testing.assert_array_equal(forest.predict_proba(X), expected)
 
 
-def test_without_a_scored_node_a_tree_is_one_leaf(data: Dataset) -> None:
+def test_without_a_scored_node_a_tree_is_one_leaf(data: DatasetSplits) -> None:
     forest = grow(data, scored=np.zeros(len(data.hierarchy), np.bool_))
     assert forest.sizes.places == 5
     np.testing.assert_allclose(forest.predict_proba(data.test.X)[0], data.train.Y.mean(axis=0), rtol=1e-6)
@@ -345,7 +365,7 @@ def test_without_a_scored_node_a_tree_is_one_leaf(data: Dataset) -> None:
         ({"trees": 2**29}, "fewer trees"),
     ],
 )
-def test_bad_options_are_named(data: Dataset, wrong: dict[str, Any], word: str) -> None:
+def test_bad_options_are_named(data: DatasetSplits, wrong: dict[str, Any], word: str) -> None:
     with pytest.raises(ArgumentError, match=word):
         grow(data, **wrong)
 
@@ -365,14 +385,47 @@ def test_data_that_do_not_fit_are_refused(X: Any, Y: Any, error: type[Exception]
         grow_forest(X, Y, scored=np.ones(2, np.bool_), trees=1, seed=0)
 
 
+# --- sample weights ------------------------------------------------------------------------------------------------
+
+
+def test_equal_weights_are_no_weights(data: DatasetSplits) -> None:
+    rows = len(data.train)
+    plain, doubled = grow(data), grow(data, sample_weight=np.full(rows, 2.0, dtype=np.float32))
+    for name, array in plain.arrays().items():
+        if name != "row_weights":
+            np.testing.assert_array_equal(array, doubled.arrays()[name], err_msg=name)
+    np.testing.assert_allclose(plain.predict_proba(data.test.X), doubled.predict_proba(data.test.X), rtol=1e-6)
+
+
+def test_a_row_that_counts_nothing_is_not_there(data: DatasetSplits) -> None:
+    weights = (np.arange(len(data.train)) % 3 > 0).astype(np.float32)
+    some = data.train.take(np.flatnonzero(weights))
+    expected = grow_forest(some.X, some.Y, scored=data.scored, trees=5, seed=1)
+    assert_same(grow(data, sample_weight=weights), expected)
+
+
+def test_scikit_learn_gets_the_weights(data: DatasetSplits, recorded: list[Recorder]) -> None:
+    weights = np.linspace(0.1, 2, len(data.train), dtype=np.float32)
+    grow(data, sample_weight=weights)
+    for tree in recorded:
+        assert tree.weights is not None
+        np.testing.assert_array_equal(tree.weights, weights)
+
+
+@pytest.mark.parametrize("wrong", [[1.0], [-1.0] * 160, [np.nan] * 160, [0.0] * 160, [np.inf] * 160])
+def test_bad_weights_are_refused(data: DatasetSplits, wrong: list[float]) -> None:
+    with pytest.raises(ArgumentError, match="sample_weight must be 160 numbers of at least 0"):
+        grow(data, sample_weight=np.array(wrong))
+
+
 # --- files ---------------------------------------------------------------------------------------------------------
 
 
-def test_saved_arrays_are_the_same_forest(data: Dataset, forest: Forest) -> None:
+def test_saved_arrays_are_the_same_forest(data: DatasetSplits, forest: Forest) -> None:
     read = safetensors.numpy.load(safetensors.numpy.save(forest.arrays()))
-    layout = ForestSizes(**vars(forest.sizes)).layout()
+    layout = Forest.layout(forest.describe())
     assert {name: (array.dtype, array.shape) for name, array in read.items()} == layout
-    again = Forest.from_arrays(read, forest.features, data.hierarchy)
+    again = Forest.from_arrays(forest.describe(), read, data.hierarchy)
     assert_same(forest, again)
     np.testing.assert_array_equal(again.predict_proba(data.test.X), forest.predict_proba(data.test.X))
 
@@ -407,11 +460,15 @@ def small_arrays() -> dict[str, NDArray[Any]]:
     }
     arrays: dict[str, NDArray[Any]] = {name: np.array(values, dtype=np.int32) for name, values in whole.items()}
     arrays["threshold"] = np.array([0.5, 0.0, -1.0, 0.0, 0.0, 0.0])
+    arrays["row_weights"] = np.ones(3)
     return arrays
 
 
+DESCRIPTION = {"features": 2, "nodes": 4, "trees": 2, "places": 6, "leaf_rows": 6, "training_rows": 3, "labels": 5}
+
+
 def test_the_small_forest_is_sound() -> None:
-    probs = Forest.from_arrays(small_arrays(), 2, SMALL).predict_proba(np.array([[0, 0], [-1, 1]], np.float32))
+    probs = Forest.from_arrays(DESCRIPTION, small_arrays(), SMALL).predict_proba(np.array([[0, 0], [-1, 1]], np.float32))
     np.testing.assert_allclose(probs, [[5 / 6, 4 / 6, 4 / 6, 4 / 6], [5 / 6, 1 / 6, 1 / 6, 1 / 6]], rtol=1e-6)
 
 
@@ -441,9 +498,9 @@ def swap(name: str, make: Callable[[NDArray[Any]], Any]) -> Callable[[dict[str, 
         (swap("right", lambda a: a[:-1]), r"'right' is int32 \(5,\); int32 \(6,\)"),
         (swap("roots", lambda a: a.reshape(1, 2)), r"'roots' is int32 \(1, 2\)"),
         (swap("leaf_starts", lambda a: a[:-1]), "'leaf_starts' is int32"),
-        (swap("roots", lambda a: a[:0]), "trees must be"),
-        (swap("feature", lambda a: a[:0]), "places must be"),
-        (swap("label_starts", lambda a: a[:0]), "training_rows must be"),
+        (swap("roots", lambda a: a[:0]), r"'roots' is int32 \(0,\)"),
+        (swap("feature", lambda a: a[:0]), r"'feature' is int32 \(0,\)"),
+        (swap("label_starts", lambda a: a[:0]), r"'label_starts' is int32 \(0,\)"),
         (put("feature", 0, 2), "'feature' has 2 at 0: it must be from -1 to 1"),
         (put("feature", 2, -2), "'feature' has -2 at 2"),
         (put("feature", 2, -1), "'left' has 3 at 2: a leaf has no child"),
@@ -468,22 +525,28 @@ def swap(name: str, make: Callable[[NDArray[Any]], Any]) -> Callable[[dict[str, 
         (put("leaf_rows", 1, 3), "'leaf_rows' has 3 at 1: it must be from 0 to 2"),
         (put("leaf_rows", 1, -1), "'leaf_rows' has -1 at 1"),
         (put("leaf_rows", 4, 0), "'leaf_rows' has 0 at 4: it must be more than the value before"),
+        (put("row_weights", 1, 0), "'row_weights' has 0.0 at 1: it must be from 1e-30 to 1e\\+30"),
+        (put("row_weights", 1, -1), "'row_weights' has -1.0 at 1"),
+        (put("row_weights", 1, 5e-324), "'row_weights' has 5e-324 at 1"),
+        (put("row_weights", 1, 1e31), "'row_weights' has 1e\\+31 at 1"),
+        (put("row_weights", 1, np.nan), "'row_weights' has nan at 1"),
+        (swap("row_weights", lambda a: a[:-1]), "'row_weights' is float64"),
         (put("label_starts", 0, 1), "'label_starts' goes from 1 to 5"),
         (put("label_starts", 3, 4), "'label_starts' goes from 0 to 4"),
         (put("label_starts", 1, 2), "'label_starts' has 1 at 1: it must not fall"),
         (put("label_columns", 4, 4), "'label_columns' has 4 at 4: it must be from 0 to 3"),
         (put("label_columns", 4, -1), "'label_columns' has -1 at 4"),
         (put("label_columns", 4, 2), "'label_columns' has 2 at 4: it must be more than the value before"),
-        (put("label_columns", 0, 2), "training row 0 carries 'b' but not its parent 'a'"),
-        (put("label_columns", 0, 3), "training row 0 carries 'c' but not its parent 'd'"),
-        (put("label_starts", 2, 2), "training row 2 carries 'b' but not its parent 'a'"),
+        (put("label_columns", 0, 2), "training row 0 has 'b' but not its parent 'a'"),
+        (put("label_columns", 0, 3), "training row 0 has 'c' but not its parent 'd'"),
+        (put("label_starts", 2, 2), "training row 2 has 'b' but not its parent 'a'"),
     ],
 )
 def test_arrays_that_are_no_forest_are_refused(change: Callable[[dict[str, Any]], None], message: str) -> None:
     arrays = small_arrays()
     change(arrays)
     with pytest.raises(ArgumentError, match=message):
-        Forest.from_arrays(arrays, 2, SMALL)
+        Forest.from_arrays(DESCRIPTION, arrays, SMALL)
 
 
 @pytest.mark.parametrize(("features", "nodes"), [(0, 4), (2, 0), (2.0, 4)])
@@ -504,7 +567,7 @@ def test_damaged_arrays_are_refused_or_harmless(drawn: st.DataObject) -> None:
         else:
             array[at] = drawn.draw(st.one_of(st.integers(-2, 8), st.sampled_from([-(2**31), 2**31 - 1])))
     try:
-        forest = Forest.from_arrays(arrays, 2, SMALL)
+        forest = Forest.from_arrays(DESCRIPTION, arrays, SMALL)
     except ArgumentError:
         return
     probs = forest.predict_proba(drawn.draw(features(3, 2)))

@@ -593,7 +593,7 @@ def test_a_forest_whose_labels_are_not_closed_is_refused(decided: TrainedModel, 
     decided.save(tmp_path)
     forge(leave_out_the_parent)(tmp_path)
     resize(labels=len(columns) - 1)(tmp_path)
-    says = ARRAYS + f".*row {row} carries .* but not its parent {decided.hierarchy.nodes[parent]!r}"
+    says = ARRAYS + f".*row {row} has .* but not its parent {decided.hierarchy.nodes[parent]!r}"
     with pytest.raises(FileFormatError, match=says):
         TrainedModel.load(tmp_path)
 

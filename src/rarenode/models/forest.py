@@ -1,7 +1,7 @@
 """A forest whose probabilities are coherent by construction: the record, its checks, its predictions.
 
 A tree leads a row x to one of its leaves, L_t(x), a set of training rows. The probability of a node is the share of
-these rows that carry it, averaged over T trees:
+these rows that have it, averaged over T trees:
 
     p(node | x) = 1/T sum_t |{r in L_t(x): r has node}| / |L_t(x)|
                 = sum_r w_r(x) [r has node],    w_r(x) = 1/T sum_t [r in L_t(x)] / |L_t(x)|
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from rarenode._io.compiled import compiled, start_threads
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
-from rarenode.models.model import Floats, Layout, Output, check_input
+from rarenode.models.model import Floats, Layout, Output, check_arrays, check_input
 from rarenode.objective import uncertainty as uncertainty_of
 
 Integers = NDArray[np.int32]
@@ -59,7 +59,7 @@ class ForestSizes:
     def __post_init__(self) -> None:
         for field in fields(self):
             value, least = getattr(self, field.name), 0 if field.name == "labels" else 1
-            if not isinstance(value, int) or not least <= value <= MOST:
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST:
                 raise ArgumentError(
                     f"a forest's {field.name} must be a whole number from {least} to {MOST:,}, got {value!r}"
                 )
@@ -114,7 +114,7 @@ class Forest:
     def __post_init__(self) -> None:
         for name in ("features", "nodes"):
             value = getattr(self, name)
-            if not isinstance(value, int) or not 1 <= value <= MOST:
+            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST:
                 raise ArgumentError(f"{name} must be a whole number from 1 to {MOST:,}, got {value!r}")
         for name in ARRAYS:
             array = np.ascontiguousarray(getattr(self, name)).view()
@@ -132,7 +132,8 @@ class Forest:
         _check_leaves(self)
         _check_lists("label_starts", self.label_starts, "label_columns", self.label_columns, self.nodes)
         weights = self.row_weights
-        _refuse("row_weights", weights, ~((weights > 0) & (weights < 1e30)), "it must be positive")
+        # Within these bounds the share of a row in a leaf is never rounded to 0, which would count the row twice.
+        _refuse("row_weights", weights, ~((weights >= 1e-30) & (weights <= 1e30)), "it must be from 1e-30 to 1e+30")
 
     @property
     def sizes(self) -> ForestSizes:
@@ -192,20 +193,11 @@ class Forest:
     def from_arrays(
         cls, description: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], hierarchy: Hierarchy
     ) -> Self:
-        """See `Model.from_arrays`; the arrays may come from anywhere.
-
-        Raises:
-            ArgumentError: they are no forest over these features and nodes; says which array is wrong, and where.
-        """
-        features = description["features"]
+        """See `Model.from_arrays`; an error says which array is wrong, and where."""
+        check_arrays(arrays, cls.layout(description))
         if description["nodes"] != len(hierarchy):
             raise ArgumentError(f"the forest has {description['nodes']} nodes, and the hierarchy {len(hierarchy)}")
-        odd = min(arrays.keys() ^ set(ARRAYS), default=None)
-        if odd is not None:
-            raise ArgumentError(
-                f"the forest's array {odd!r} {'should not be there' if odd in arrays else 'is missing'}"
-            )
-        forest = cls(features=features, nodes=len(hierarchy), **arrays)
+        forest = cls(features=description["features"], nodes=len(hierarchy), **arrays)
         _check_closed(forest, hierarchy)
         return forest
 
@@ -276,7 +268,7 @@ def _check_leaves(forest: Forest) -> None:
 
 
 def _check_closed(forest: Forest, hierarchy: Hierarchy) -> None:
-    """A training row carries the parents of all its nodes."""
+    """A training row has the parents of all its nodes."""
     by_child = np.argsort(hierarchy.edge_children, kind="stable")
     starts = np.searchsorted(hierarchy.edge_children[by_child], np.arange(len(hierarchy) + 1))
     row, child, parent = _first_gap(
@@ -284,7 +276,7 @@ def _check_closed(forest: Forest, hierarchy: Hierarchy) -> None:
     )
     if row >= 0:
         raise ArgumentError(
-            f"the forest's array 'label_columns' is not closed: training row {row} carries "
+            f"the forest's array 'label_columns' is not closed: training row {row} has "
             f"{hierarchy.nodes[child]!r} but not its parent {hierarchy.nodes[parent]!r}"
         )
 
@@ -300,11 +292,11 @@ def _first_gap(
     parents: NDArray[np.int64],
     nodes: int,
 ) -> tuple[int, int, int]:
-    """The first (row, child, parent) where a row carries the child only; (-1, -1, -1) if there is none.
+    """The first (row, child, parent) where a row has the child only; (-1, -1, -1) if there is none.
 
     The parents of a node are ``parents[starts[node]:starts[node + 1]]``.
     """
-    last_row = np.full(nodes, -1, np.int64)  # the last row that carries a node; a parent has the lower column
+    last_row = np.full(nodes, -1, np.int64)  # the last row that has a node; a parent has the lower column
     for row in range(label_starts.shape[0] - 1):
         for label in range(label_starts[row], label_starts[row + 1]):
             child = label_columns[label]

@@ -1,8 +1,8 @@
 """Growing a `Forest`: trees that split rows by a feature so that the labels on either side are alike.
 
-The labels that are compared (targets) are those of nodes that are scored and that some rows carry, but not all. With
-m the share of rows that carry a node, its column is (y - m) / sqrt(m (1 - m))**rarity. With rarity 0 a node has as
-much say as its variance; with 1 all have the same, however rare.
+The labels that are compared (targets) are those of nodes that are scored and that some rows have, but not all. With
+m the share of rows that have a node, its column is (y - m) / sqrt(m (1 - m))**rarity. With rarity 0 a node has as
+much influence as it has variance; with 1 all have the same, however rare.
 
 A split costs as many sums as there are targets. With more than ``projection`` of them, the trees see a random Gaussian
 projection instead, which nearly keeps the distances between rows (Johnson and Lindenstrauss), hence the variances
@@ -10,7 +10,7 @@ that splits reduce: Joly, Geurts and Wehenkel, "Random forests with random proje
 leaves hold whole rows with all their labels, so predictions are of every node, and stay coherent.
 
 Trees are extremely randomised: each sees all rows, and draws one threshold for each feature that it tries at a split.
-Every tree has a random stream of its own, so it depends neither on how many others there are nor on which thread
+Every tree has its own random stream, so it depends neither on how many others there are nor on which thread
 grows it. They are grown one by one, and stripped of scikit-learn's means in each place, which a `Forest` has no use
 for: with 64 targets these are twenty times as large as the tree.
 """
