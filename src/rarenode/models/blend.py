@@ -18,7 +18,7 @@ from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models.forest import Forest
 from rarenode.models.mlp import Mlp
-from rarenode.models.model import Floats, Layout, Model, Output
+from rarenode.models.model import Floats, Layout, Model, Output, check_arrays
 
 MODELS: dict[str, type[Model]] = {Mlp.kind: Mlp, Forest.kind: Forest}
 """Kind -> model that a blend may contain."""
@@ -84,6 +84,7 @@ class Blend:
         cls, description: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], hierarchy: Hierarchy
     ) -> Self:
         """See `Model.from_arrays`."""
+        check_arrays(arrays, cls.layout(description))
         return cls(
             tuple(
                 MODELS[kind].from_arrays(

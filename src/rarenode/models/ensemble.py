@@ -46,7 +46,7 @@ class MlpEnsemble:
     def __post_init__(self) -> None:
         for name in ("features", "nodes", "hidden", "layers", "members"):
             value, most = getattr(self, name), MOST_LAYERS if name == "layers" else MOST
-            if not isinstance(value, int) or not 1 <= value <= most:
+            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
                 raise ArgumentError(f"{name} must be a whole number from 1 to {most:,}, got {value!r}")
         if not isinstance(self.dropout, int | float) or not 0 <= self.dropout < 1:
             raise ArgumentError(f"dropout must be at least 0 and less than 1, got {self.dropout!r}")

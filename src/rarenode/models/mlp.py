@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models.ensemble import MlpEnsemble, Parameters
-from rarenode.models.model import Floats, Layout, Output, check_input
+from rarenode.models.model import Floats, Layout, Output, check_arrays, check_input
 from rarenode.objective import constrain, uncertainty
 
 Logits = Callable[[Floats], Floats]
@@ -124,6 +124,7 @@ class Mlp:
         shape = _shape(description)
         if shape.nodes != len(hierarchy):
             raise ArgumentError(f"the network has {shape.nodes} nodes, and the hierarchy {len(hierarchy)}")
+        check_arrays(arrays, cls.layout(description))
         for name, array in arrays.items():
             if not np.isfinite(array).all():
                 raise ArgumentError(f"{name} has values that are not finite")

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.errors import DataError
+from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
 
 Floats = NDArray[np.float32]
@@ -81,12 +81,29 @@ class Model(Protocol):
     def from_arrays(
         cls, description: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], hierarchy: Hierarchy
     ) -> Self:
-        """The inverse of `describe` and `arrays`; arrays have the types and shapes of `layout`.
+        """The inverse of `describe` and `arrays`, which may come from an untrusted file.
 
         Raises:
             ArgumentError: the arrays are not such a model over the hierarchy.
         """
         ...
+
+
+def check_arrays(arrays: Mapping[str, NDArray[Any]], layout: Layout) -> None:
+    """Make sure that arrays have the names, types and shapes of a layout.
+
+    Raises:
+        ArgumentError: they do not; names the first that is missing, or should not be there, or differs.
+    """
+    odd = min(arrays.keys() ^ layout.keys(), default=None)
+    if odd is not None:
+        raise ArgumentError(f"the array {odd!r} {'should not be there' if odd in arrays else 'is missing'}")
+    for name, expected in layout.items():
+        found = (arrays[name].dtype, arrays[name].shape)
+        if found != expected:
+            raise ArgumentError(
+                f"the array {name!r} is {found[0]} {found[1]}; {expected[0]} {expected[1]} was expected"
+            )
 
 
 def check_input(X: NDArray[Any], features: int | None) -> None:
