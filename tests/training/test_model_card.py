@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rarenode.training.model_card import Card, Code, Heading, Paragraph, Table, code, plain, table, to_markdown
 
 from rarenode import Summary
 from rarenode.models import Blend
 from rarenode.thresholds import Thresholds
 from rarenode.training import TrainedModel, train_model
+from rarenode.training.model_card import Card, Code, Heading, Paragraph, Table, code, plain, table, to_markdown
 from tests.training.problem import rows, settings
 
 HOSTILE = "a`b|c\n# no <script>[x](y) \u202e\x1b[2J"
