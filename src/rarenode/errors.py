@@ -8,13 +8,13 @@
     │   ├── CycleError                      a node that is its own ancestor; prints the cycle
     │   └── UnknownLabelError               a label that is not a node; names the row and the label
     ├── LabelError (ValueError)             a label matrix of the wrong shape or with values other than 0 and 1
-    │   └── NotClosedError                  a row that carries a node but not the node's parent
-    ├── DataError (ValueError)              data that cannot be used as asked
+    │   └── NotClosedError                  a row that has a node but not the node's parent
+    ├── DataError (ValueError)              data that cannot be used
     │   ├── FileFormatError                 a malformed file; names file, line and what was expected
     │   └── UnknownDatasetError             a name that is not in the catalogue
-    ├── TrainingError (RuntimeError)        a training cannot begin or go on
+    ├── TrainingError (RuntimeError)        a training cannot begin or continue
     │   ├── FolderInUseError                another process is using the folder
-    │   ├── Interrupted                     Ctrl-C; says how to go on
+    │   ├── Interrupted                     Ctrl-C; says how to resume
     │   └── ResumeError                     a checkpoint is of another training; says what differs
     ├── MissingFileError (FileNotFoundError)  a file is not where it was looked for
     └── DownloadError (OSError)             a file could not be fetched
@@ -53,11 +53,11 @@ class LabelError(RarenodeError, ValueError):
 
 
 class NotClosedError(LabelError):
-    """A row carries a node but not one of the node's parents."""
+    """A row has a node but not one of the node's parents."""
 
 
 class DataError(RarenodeError, ValueError):
-    """Data that cannot be used as asked."""
+    """Data that cannot be used."""
 
 
 class FileFormatError(DataError):
@@ -79,7 +79,7 @@ class UnknownDatasetError(DataError):
 
 
 class TrainingError(RarenodeError, RuntimeError):
-    """A training cannot begin or go on."""
+    """A training cannot begin or continue."""
 
 
 class FolderInUseError(TrainingError):
@@ -87,11 +87,11 @@ class FolderInUseError(TrainingError):
 
 
 class Interrupted(TrainingError):  # noqa: N818 (nothing went wrong)
-    """Ctrl-C ended a training; the message says how to go on."""
+    """Ctrl-C ended a training; the message says how to resume."""
 
 
 class ResumeError(TrainingError):
-    """A checkpoint is not one to go on from."""
+    """A checkpoint or run folder belongs to another training."""
 
 
 class MissingFileError(RarenodeError, FileNotFoundError):

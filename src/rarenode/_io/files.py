@@ -1,7 +1,7 @@
 """Files that are replaced as a whole, and folders that one process uses at a time.
 
 `replacing` writes new content to a temporary file beside the old one, through to the disk, and renames it into place.
-A full disk or a killed process leaves the old file as it was. Temporary names are unique, so two processes that write
+A full disk or a killed process leaves the old file unchanged. Temporary names are unique, so two processes that write
 one file never mix their content: the last one to finish wins. Several files are not replaced in one instant, so whoever
 reads them together must be able to notice a mixture.
 """

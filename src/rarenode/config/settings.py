@@ -260,7 +260,7 @@ class Settings(BaseModel):
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
             raise FileFormatError(path, None, f"this is not TOML: {error}") from None
         try:
-            cls(**_merged(PRESETS["paper"], values))  # under which any single setting is valid by itself
+            cls(**_merged(PRESETS["paper"], values))  # under which any single setting is valid
         except ArgumentError as error:
             raise FileFormatError(path, None, str(error)) from None
         return values

@@ -210,7 +210,7 @@ class ThreadChoice:
     def _climb(
         self, place: int, rivals: tuple[int, ...]
     ) -> Generator[tuple[int, float], _Steps, tuple[int, float, float, float]]:
-        """Compare with rivals, as far as they exist, and go on in the direction of the faster one.
+        """Compare with rivals, as far as they exist, and continue in the direction of the faster one.
 
         Returns the place, its pace, what the comparisons cost beyond that pace, and how long they took.
         """

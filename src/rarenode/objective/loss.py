@@ -7,7 +7,7 @@ At a member, row and node, with label y:
 p~ is the max-constrained probability (see `constraint`): over all descendants where y = 0, over the positive ones
 where y = 1. W(y) are node weights (see `weights`). U is the ensemble's uncertainty (see `uncertainties`) from the
 members' *un*constrained probabilities, without gradient; it is the same for every member. ``focus="focal"`` takes the
-classic focal term instead, U = 1 - p(y) of each member by itself, likewise unconstrained and without gradient; with
+classic focal term instead, U = 1 - p(y) of each member alone, likewise unconstrained and without gradient; with
 ``u0=0`` its weight is (1 - p(y))^k.
 
 The constraint is applied to logits: the sigmoid is monotone, so this is the same maximum, and BCE of a logit neither
@@ -110,7 +110,7 @@ class RareNodeLoss(torch.nn.Module):
                 divides by the number of rows, not by the sum of their weights.
 
         Raises:
-            NotClosedError: a row carries a node but not the node's parent.
+            NotClosedError: a row has a node but not the node's parent.
             LabelError: labels of another shape, or with values other than 0 and 1.
             ArgumentError: row weights that are negative, not finite or not one for each row.
         """

@@ -1,4 +1,4 @@
-"""Weights that change while training goes on, and the mixture of the weighted and the plain loss.
+"""Weights that change during training, and the mixture of the weighted and the plain loss.
 
 At step t of T a schedule has moved a share s of the way from the weight to its target:
 

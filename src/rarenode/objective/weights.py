@@ -8,7 +8,7 @@ From the closed labels of the training rows (N_obs rows, column sums c_j):
     rescaling "published":  w~_i = w0 + w_max (w_i - w_min) / (w_max - w_min)
     rescaling "printed":    w~_i = w0 + w_i   (w_i - w_min) / (w_max - w_min)
 
-and w~_i goes on the annotations of one side: a node that is absent from a row (``negatives``), present
+and w~_i applies to the labels of one side: a node that is absent from a row (``negatives``), present
 (``positives``), or both.
 
 The paper prints positives with the printed rescaling (``as_described``); its tables come from *negatives* with the
@@ -51,7 +51,7 @@ class NodeWeights:
     w0: float = 1.0
     """The gate: what a `WeightSchedule` towards ``w0`` moves to."""
     side: Side = "both"
-    """Which side carries weights, and so is moved by a `WeightSchedule`."""
+    """Which side is weighted, and so changed by a `WeightSchedule`."""
 
 
 def node_weights(

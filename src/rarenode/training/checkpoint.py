@@ -103,10 +103,10 @@ class Checkpoints:
         self._warned = False
 
     def load(self, resume: bool, like: Arrays, also: Arrays) -> tuple[Position, Arrays] | None:
-        """Where to go on, or None where there is nothing to go on from.
+        """The position and state to resume from, or None if there is no checkpoint.
 
         Args:
-            resume: whether to go on; if not, a checkpoint in the folder is not to be overwritten.
+            resume: whether to resume; if not, a checkpoint in the folder is an error, and is not overwritten.
             like: an engine's state: the arrays to expect.
             also: more arrays to expect once there is a best epoch.
 
@@ -121,7 +121,7 @@ class Checkpoints:
         header = self._header(self.path)
         if not resume:
             raise ResumeError(
-                f"{self.path} is the checkpoint of a training that was not finished. Set resume (--resume) to go on "
+                f"{self.path} is the checkpoint of a training that was not finished. Set resume (--resume) to continue "
                 "with it, remove it, or choose another folder"
             )
         differences = header.key.differences(self.key)
@@ -149,7 +149,7 @@ class Checkpoints:
             if not self._warned:
                 kept = "the last one is kept" if self.path.exists() else "there is none yet"
                 warnings.warn(
-                    f"a checkpoint could not be saved ({error}); {kept}, and training goes on",
+                    f"a checkpoint could not be saved ({error}); {kept}, and training continues",
                     RuntimeWarning,
                     stacklevel=2,
                 )

@@ -54,7 +54,7 @@ def fit_model(
     strategy = make_strategy(settings.thresholds)
     fitted = _fit(data, settings, strategy, valid, prepare, folder, resume, callback)
     known = {**fitted.model.fingerprints, "settings": settings.fingerprint, "data": data.fingerprint}
-    # The last training of cross_fit has its own number of epochs; the settings are those that were asked for.
+    # The last training of cross_fit has its own number of epochs; the model keeps the settings of the caller.
     return replace(fitted, model=replace(fitted.model, settings=settings, fingerprints=known))
 
 

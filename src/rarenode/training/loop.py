@@ -140,7 +140,7 @@ class _Run:
         self.checkpoints = Checkpoints(folder, key, settings)
 
     def begin(self, resume: bool) -> None:
-        """Go to the checkpoint, if there is one to go on from."""
+        """Restore the checkpoint, if there is one to resume from."""
         best = {BEST + name: array for name, array in self._parameters().items()}
         found = self.checkpoints.load(resume, self.engine.state(), best)
         if found is not None:

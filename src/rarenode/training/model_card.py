@@ -162,7 +162,7 @@ def _decision(record: ModelFile) -> str:
     strategy, rule, values = record.thresholds.strategy, record.thresholds.rule, set(record.thresholds.values)
     if len(values) == 1 and None not in values:
         return f"A node is decided where its probability is at least {values.pop():g} ({code(strategy)})."
-    return f"Every node has a threshold of its own ({code(strategy)}); decisions are made coherent by {code(rule)}."
+    return f"Every node has its own threshold ({code(strategy)}); decisions are made coherent by {code(rule)}."
 
 
 def _preparation(record: ModelFile) -> str:
