@@ -8,7 +8,7 @@ ECML PKDD 2011). A side wants its share of each node's rows, and at least one:
 
 The node with the fewest rows that are not dealt yet has its turn: each of these rows goes to the side that wants the
 node most, of equal sides to the one that is shortest of rows. Then the next node has its turn, until all rows are
-dealt; rows that no turn reaches come last, as if all rows carried one more node.
+dealt; rows that no turn reaches come last, as if all rows had one more node.
 
 Why this suits a hierarchy. Labels are closed, so the rows of a node are among those of each of its parents, and rarest
 first is from the bottom upwards, in a DAG as in a tree, without walking a path. A parent can tie with its child, and
@@ -16,7 +16,7 @@ the deeper node then goes first: the parent, if its want was met elsewhere, coul
 side. A row whose labels end half-way is dealt when the turn comes to where they end. A node with one row has no turn,
 as it would only pull its row away from where its parents need it.
 
-Rows carry many nodes, so the rows of a node may all be dealt in the turns of others, to one side. While moving one row
+Rows have many nodes, so the rows of a node may all be dealt in the turns of others, to one side. While moving one row
 leaves fewer nodes of two rows or more on a single side, the row is moved. That ends where no such row is left. It need
 not be the fewest nodes that any split could leave: whether all can be on both sides is the problem of set splitting,
 which is NP-complete. Where every row is one path of a tree, none is left.
@@ -66,7 +66,7 @@ class HierarchicalSplit:
         """The rows to keep and the rows to hold out, each sorted, for closed labels (rows, nodes).
 
         Raises:
-            NotClosedError: a row carries a node but not one of the node's parents.
+            NotClosedError: a row has a node but not one of the node's parents.
             DataError: there are fewer than two rows.
         """
         labels = hierarchy.require_closed(Y)
@@ -83,7 +83,7 @@ def folds(Y: Any, hierarchy: Hierarchy, k: int, seed: int = 0) -> list[tuple[Row
     one with fewer rows than there are folds is not among the rows held out of every pair.
 
     Raises:
-        NotClosedError: a row carries a node but not one of the node's parents.
+        NotClosedError: a row has a node but not one of the node's parents.
         ArgumentError: ``k`` is less than 2 or more than there are rows.
     """
     labels = hierarchy.require_closed(Y)

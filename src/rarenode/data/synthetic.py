@@ -2,7 +2,7 @@
 
 A hierarchy is drawn level by level. Children share their parent's rows by a Zipf law, so deep nodes are rare and the
 tail is long. A row draws several labels; each walks down from the top and may stop half-way. A node shifts the
-features of its rows in a direction of its own, by less the deeper it lies, and all rows share Gaussian noise. Deep
+features of its rows in its own direction, by less the deeper it lies, and all rows share Gaussian noise. Deep
 nodes can then be *ranked* far better than by chance, but hardly ever reach a probability of one half: a plainly
 trained model at threshold 0.5 does not predict them.
 """

@@ -96,7 +96,7 @@ class Forest:
     threshold: NDArray[np.float64]
     """(places,): a row whose feature is at most this goes left, any other right; 0 at a leaf."""
     left: Integers
-    """(places,): the place to go on from, -1 at a leaf."""
+    """(places,): the next place, -1 at a leaf."""
     right: Integers
     """(places,): likewise."""
     leaf_starts: Integers

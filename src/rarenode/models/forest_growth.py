@@ -32,7 +32,7 @@ from rarenode.models.model import check_input
 
 
 class _Tree(NamedTuple):
-    """A tree by itself: places count from its root, which is 0."""
+    """A single tree: places count from its root, which is 0."""
 
     feature: Integers
     threshold: NDArray[np.float64]

@@ -1,6 +1,6 @@
 """`Mlp`: a trained ensemble of multi-layer perceptrons.
 
-Every member is constrained by itself, then members are averaged, as in the paper. Both keep a parent at least as
+Every member is constrained separately, then members are averaged, as in the paper. Both keep a parent at least as
 probable as its child to the last bit: rounding never reverses an order, and each sum runs over the members in the same
 order.
 
@@ -140,7 +140,7 @@ def mean_probs(
     highest: bool = False,
     kind: str | None = None,
 ) -> Output:
-    """The members' mean of constrained probabilities, (rows, nodes), and what else `Model.compute` may be asked for."""
+    """The members' mean of constrained probabilities, (rows, nodes), and the rest of what `Model.compute` returns."""
     if kind is not None:
         uncertainty(np.zeros((1, 1), dtype=np.float32), kind)  # an unknown kind is refused even if there are no rows
     probs = np.empty((len(X), shape.nodes), dtype=np.float32)
