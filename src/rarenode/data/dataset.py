@@ -95,7 +95,7 @@ class Dataset:
                [1, 0, 1]])
         """
         return cls(
-            X=X if hasattr(X, "tocsr") else np.asarray(X),
+            X=X.tocsr() if hasattr(X, "tocsr") else np.asarray(X),
             Y=hierarchy.close(Y).astype(np.bool_),
             hierarchy=hierarchy,
             scored=scored_nodes(hierarchy, unscored),
@@ -145,8 +145,8 @@ class Dataset:
     def fingerprint(self) -> str:
         """sha256 of everything that training depends on but the hierarchy, which has its own."""
         digest = hashlib.sha256()
-        X = self.X
-        parts = (X.data, X.indices, X.indptr) if hasattr(X, "indptr") else (X,)
+        X = self.X.tocsr() if hasattr(self.X, "tocsr") else self.X
+        parts = (X.data, X.indices, X.indptr, np.array(X.shape)) if hasattr(X, "tocsr") else (X,)
         for array in (*parts, self.Y, self.scored, np.array(len(self.counted_Y)), self.sample_weight):
             if array is None:
                 digest.update(b"none;")
@@ -206,9 +206,11 @@ class DatasetSplits:
             return train
         return replace(
             train,
-            X=np.concatenate([train.X, valid.X]),
+            X=_stacked(train.X, valid.X),
             Y=np.concatenate([train.Y, valid.Y]),
-            labelled=_both(train.labelled, valid.labelled, len(train), len(valid)),
+            ids=None if train.ids is None or valid.ids is None else (*train.ids, *valid.ids),
+            labelled=_joined(train, valid, "labelled", np.bool_),
+            sample_weight=_joined(train, valid, "sample_weight", np.float32),
             n_counted=len(train),
         )
 
@@ -228,13 +230,21 @@ def scored_nodes(hierarchy: Hierarchy, unscored: Sequence[str] | None = None) ->
     return np.array([node not in left_out for node in hierarchy.nodes])
 
 
-def _both(
-    first: NDArray[np.bool_] | None, second: NDArray[np.bool_] | None, rows: int, more: int
-) -> NDArray[np.bool_] | None:
-    if first is None and second is None:
+def _joined(first: Dataset, second: Dataset, name: str, dtype: type[np.generic]) -> NDArray[Any] | None:
+    """An attribute of the rows of both; where only one has it, it is 1 for the other."""
+    values = [getattr(part, name) for part in (first, second)]
+    if all(each is None for each in values):
         return None
-    parts = ((first, rows), (second, more))
-    return np.concatenate([np.ones(n, dtype=np.bool_) if mask is None else mask for mask, n in parts])
+    parts = zip(values, (first, second), strict=True)
+    return np.concatenate([np.ones(len(part), dtype=dtype) if each is None else each for each, part in parts])
+
+
+def _stacked(first: Any, second: Any) -> Any:
+    if not (hasattr(first, "tocsr") or hasattr(second, "tocsr")):
+        return np.concatenate([first, second])
+    from scipy.sparse import vstack  # noqa: PLC0415 (only sparse features need it)
+
+    return vstack([first, second], format="csr")
 
 
 def require_match(

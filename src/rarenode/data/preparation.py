@@ -102,7 +102,8 @@ def _is_sparse(X: Any) -> bool:
 
 
 def _check(X: Any, features: int | None) -> Any:
-    raw: Any = X.tocsr().astype(np.float64) if _is_sparse(X) else np.asarray(X, dtype=np.float64)
+    # Sums over rows depend on the order in memory, to the last bit.
+    raw: Any = X.tocsr().astype(np.float64) if _is_sparse(X) else np.asarray(X, dtype=np.float64, order="C")
     if raw.ndim != 2 or (features is not None and raw.shape[1] != features):
         raise DataError(f"features must have the shape (rows, {features or 'features'}); got {raw.shape}")
     values = raw.data if _is_sparse(raw) else raw
