@@ -73,7 +73,8 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "arrays"
     write_arrays(path, ARRAYS, "note")
     whole = path.read_bytes()
-    for content in (b"", whole[:-1], whole[:20], whole + b"\0", (1 << 62).to_bytes(8, "little") + whole[8:], b"x" * 500):
+    huge_header = (1 << 62).to_bytes(8, "little") + whole[8:]
+    for content in (b"", whole[:-1], whole[:20], whole + b"\0", huge_header, b"x" * 500):
         path.write_bytes(content)
         with pytest.raises(FileFormatError):
             read_arrays(path, layout_of(ARRAYS))

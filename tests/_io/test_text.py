@@ -15,7 +15,8 @@ def test_printable_text_keeps_its_length_and_what_can_be_shown(text: str) -> Non
     shown = printable(text)
     assert shown.isprintable()
     assert len(shown) == len(text)
-    assert all(after == before if before.isprintable() else after == " " for before, after in zip(text, shown, strict=True))
+    for before, after in zip(text, shown, strict=True):
+        assert after == (before if before.isprintable() else " ")
     assert printable(shown) == shown
 
 

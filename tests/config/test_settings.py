@@ -4,8 +4,9 @@ import json
 import pickle
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def test_every_setting_has_a_group_and_a_description(name: str) -> None:
 
 def test_settings_of_a_group_are_declared_together() -> None:
     groups = [group for _, _, group, _ in setting_fields()]
-    assert sum(ours != theirs for ours, theirs in zip(groups, groups[1:], strict=False)) == len(set(groups)) - 1
+    assert sum(ours != theirs for ours, theirs in pairwise(groups)) == len(set(groups)) - 1
 
 
 def test_importing_the_config_does_not_import_heavy_packages() -> None:
@@ -132,11 +133,11 @@ def test_invalid_values_are_refused_in_a_sentence(values: dict[str, Any], says: 
 )
 def test_unknown_names_suggest_the_nearest(unknown: str, near: str) -> None:
     with pytest.raises(ArgumentError, match=f"unknown setting '{unknown}'; did you mean '{near}'"):
-        Settings(**{unknown: 1})
+        Settings(**{unknown: cast(Any, 1)})
 
 
 def test_an_unknown_name_that_resembles_none() -> None:
-    with pytest.raises(ArgumentError, match="unknown setting 'qqq'$"):
+    with pytest.raises(ArgumentError, match=r"unknown setting 'qqq'$"):
         Settings(qqq=1)  # type: ignore[call-arg]
 
 

@@ -1,21 +1,73 @@
+"""From raw features to network input, against plain loops; dense and sparse."""
+
 from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csc_array, csc_matrix, csr_array, csr_matrix
 from sklearn.preprocessing import StandardScaler
 
 from rarenode import Preparation
-from rarenode.data.preparation import prepare_as_published
+from rarenode.data import preparation as module
+from rarenode.data.preparation import as_float32
 from rarenode.errors import DataError
 
-MATRIX = arrays(
-    np.float64,
-    st.tuples(st.integers(1, 8), st.just(3)),
-    elements=st.one_of(st.integers(-8000, 8000).map(lambda number: number / 8), st.just(np.nan)),
-)
+Matrix = NDArray[np.float64]
+SPARSE: list[Callable[[Matrix], Any]] = [csr_array, csc_array, csr_matrix, csc_matrix, coo_array]
+
+
+def matrices(columns: int | None = None) -> st.SearchStrategy[Matrix]:
+    """Numbers of which many are 0 and some are missing."""
+    eighths, decimals = st.integers(-8000, 8000).map(lambda n: n / 8), st.floats(-1e6, 1e6).map(lambda x: round(x, 4))
+    numbers = st.one_of(st.just(0.0), st.just(np.nan), eighths, decimals)
+    width = st.integers(1, 7) if columns is None else st.just(columns)
+    return arrays(np.float64, st.tuples(st.integers(1, 12), width), elements=numbers)
+
+
+def by_loops(train: Matrix) -> tuple[list[float], list[float], list[float]]:
+    """Fill, mean and deviation of each column."""
+    fills, means, deviations = [], [], []
+    for column in train.T.tolist():
+        known = [value for value in column if not math.isnan(value)]
+        fill = math.fsum(known) / len(known) if known else 0.0
+        filled = [fill if math.isnan(value) else value for value in column]
+        mean = math.fsum(filled) / len(filled)
+        fills.append(fill)
+        means.append(mean)
+        deviations.append(math.sqrt(math.fsum((value - mean) ** 2 for value in filled) / len(filled)))
+    return fills, means, deviations
+
+
+@given(train=matrices(3), other=matrices(3))
+def test_the_formula(train: Matrix, other: Matrix) -> None:
+    preparation = Preparation.fit(train)
+    fills, means, deviations = by_loops(train)
+    size = 1e-12 * np.maximum(1, np.nanmax(np.abs(train), axis=0, initial=0))
+    assert (np.abs(preparation.fill - fills) <= size).all()
+    assert (np.abs(preparation.mean - means) <= size).all()
+    prepared = preparation.apply(other)
+    assert prepared.dtype == np.float32
+    for column, deviation in enumerate(deviations):
+        spread = 1.0 if preparation.deviation[column] == 1 and deviation < 1e-6 else deviation
+        assert preparation.deviation[column] == pytest.approx(spread, rel=1e-6)
+        for row, value in enumerate(other[:, column].tolist()):
+            filled = fills[column] if math.isnan(value) else value
+            expected = (filled - means[column]) / spread
+            assert prepared[row, column] == pytest.approx(expected, rel=1e-5, abs=1e-5 * (1 + size[column] / spread))
+
+
+def test_it_agrees_with_scikit_learn() -> None:
+    train, other = (np.random.default_rng(seed).normal(3, [1, 10, 1e-3, 1e5], (50, 4)) for seed in (0, 1))
+    expected = StandardScaler().fit(train).transform(other)
+    np.testing.assert_allclose(Preparation.fit(train).apply(other), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_statistics_are_those_of_training_rows_alone() -> None:
@@ -24,7 +76,14 @@ def test_statistics_are_those_of_training_rows_alone() -> None:
     np.testing.assert_allclose(preparation.deviation, [np.sqrt(2 / 3), 1])
     prepared = preparation.apply(np.array([[np.nan, np.nan], [100.0, 8.0]]))
     np.testing.assert_allclose(prepared, [[0, 0], [98 / np.sqrt(2 / 3), 1]], rtol=1e-6)
-    assert prepared.dtype == np.float32
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e8 / 3, -1e-8 / 3])
+def test_a_constant_feature_becomes_zero(value: float) -> None:
+    """Though its deviation, with rounding, may not be 0."""
+    preparation = Preparation.fit(np.full((1001, 1), value))
+    assert preparation.deviation.tolist() == [1.0]
+    np.testing.assert_allclose(preparation.apply(np.array([[value], [np.nan]])), 0, atol=1e-6)
 
 
 def test_a_feature_that_is_never_known_becomes_zero() -> None:
@@ -32,10 +91,8 @@ def test_a_feature_that_is_never_known_becomes_zero() -> None:
     np.testing.assert_array_equal(preparation.apply(np.array([[np.nan], [0.0]])), [[0], [0]])
 
 
-@given(train=MATRIX, other=MATRIX)
-def test_prepared_features_are_finite_and_rows_do_not_see_each_other(
-    train: np.ndarray[tuple[int, int], np.dtype[np.float64]], other: np.ndarray[tuple[int, int], np.dtype[np.float64]]
-) -> None:
+@given(train=matrices(3), other=matrices(3))
+def test_a_row_does_not_depend_on_the_others(train: Matrix, other: Matrix) -> None:
     preparation = Preparation.fit(train)
     together = preparation.apply(other)
     assert np.isfinite(together).all()
@@ -43,45 +100,65 @@ def test_prepared_features_are_finite_and_rows_do_not_see_each_other(
     np.testing.assert_array_equal(together, alone)
 
 
-@given(train=MATRIX, valid=MATRIX, test=MATRIX)
-def test_as_published_fills_each_split_from_itself_and_scales_by_train_and_valid(
-    train: np.ndarray[tuple[int, int], np.dtype[np.float64]],
-    valid: np.ndarray[tuple[int, int], np.dtype[np.float64]],
-    test: np.ndarray[tuple[int, int], np.dtype[np.float64]],
+@pytest.mark.parametrize("cells", [1, 7, 1 << 24])
+@pytest.mark.parametrize("kind", SPARSE)
+@given(train=matrices(), draw=st.data())
+def test_dense_and_sparse_features_give_the_same_bits(
+    kind: Callable[[Matrix], Any], cells: int, train: Matrix, draw: st.DataObject
 ) -> None:
-    def filled(X: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> list[list[float]]:
-        columns = []
-        for column in X.T:
-            known = [value for value in column if not np.isnan(value)]
-            mean = sum(known) / len(known) if known else 0.0
-            columns.append([mean if np.isnan(value) else value for value in column])
-        return [list(row) for row in zip(*columns, strict=True)]
-
-    # The oracle's own idea of "constant" differs by rounding; such columns are not what this test is about.
-    rows = np.array(filled(train) + filled(valid))
-    varied = rows.std(axis=0) > 1e-6
-    scaler = StandardScaler().fit(rows)
-    for ours, split in zip(prepare_as_published(train, valid, test), (train, valid, test), strict=True):
-        assert ours is not None
-        assert np.isfinite(ours).all()
-        expected = scaler.transform(np.array(filled(split)))
-        np.testing.assert_allclose(ours[:, varied], expected[:, varied], rtol=1e-5, atol=1e-5)
+    """However small the blocks are in which a sparse matrix becomes dense."""
+    other = draw.draw(matrices(train.shape[1]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "CELLS_AT_A_TIME", cells)
+        dense, sparse = Preparation.fit(train), Preparation.fit(kind(train))
+        for name in ("fill", "mean", "deviation"):
+            np.testing.assert_array_equal(getattr(sparse, name), getattr(dense, name))
+        np.testing.assert_array_equal(dense.apply(kind(other)), dense.apply(other))
 
 
-def test_without_validation_rows_the_training_rows_give_the_scale() -> None:
-    train, valid, test = prepare_as_published(np.array([[0.0], [2.0]]), None, np.array([[4.0]]))
-    assert valid is None
-    np.testing.assert_allclose(train, [[-1], [1]])
-    np.testing.assert_allclose(test, [[3]])
+def test_many_rows_give_the_same_bits_too() -> None:
+    """Sums of many rows may be taken in another order."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((3000, 41)) < 0.7, 0, rng.normal(size=(3000, 41)) * 1e3)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    dense = Preparation.fit(X)
+    for other in (csr_array(X), csc_array(X), np.asfortranarray(X), X[::-1][::-1]):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "CELLS_AT_A_TIME", 10_000)
+            found = Preparation.fit(other)
+        for name in ("fill", "mean", "deviation"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(dense, name))
+        np.testing.assert_array_equal(dense.apply(other), dense.apply(X))
 
 
-def test_bad_features_are_named() -> None:
+@pytest.mark.parametrize("kind", [np.asarray, csr_array, csc_array])
+def test_bad_features_are_named(kind: Callable[[Any], Any]) -> None:
     preparation = Preparation.fit(np.ones((2, 2)))
-    with pytest.raises(DataError, match=r"\(rows, 2\)"):
-        preparation.apply(np.ones((2, 3)))
-    with pytest.raises(DataError, match="row 1, feature 0"):
-        preparation.apply(np.array([[0.0, 0.0], [np.inf, 0.0]]))
+    with pytest.raises(DataError, match=r"\(rows, 2\); got \(2, 3\)"):
+        preparation.apply(kind(np.ones((2, 3))))
+    with pytest.raises(DataError, match=r"row 1, feature 0.*got inf"):
+        preparation.apply(kind(np.array([[0.0, 0.0], [np.inf, 0.0]])))
     with pytest.raises(DataError, match="row 0, feature 1: 1e\\+100 is too large"):
-        preparation.apply(np.array([[0.0, 1e100]]))
+        preparation.apply(kind(np.array([[0.0, 1e100]])))
+    with pytest.raises(DataError, match="row 0, feature 1: expected a number up to 1e\\+150"):
+        Preparation.fit(kind(np.array([[0.0, -1e200]])))
     with pytest.raises(DataError, match="at least one"):
-        Preparation.fit(np.ones((0, 2)))
+        Preparation.fit(kind(np.ones((0, 2))))
+
+
+def test_features_that_are_no_matrix() -> None:
+    for wrong in (np.ones(3), np.ones((2, 2, 2))):
+        with pytest.raises(DataError, match=r"\(rows, features\)"):
+            Preparation.fit(wrong)
+
+
+def test_single_precision() -> None:
+    X = np.array([[1.0, np.nan], [-2.5, 3e38]])
+    found = as_float32(X)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, X.astype(np.float32))
+    assert as_float32(found) is found
+    np.testing.assert_array_equal(as_float32(csr_array(X)), found)
+    np.testing.assert_array_equal(as_float32([[1, 2]]), [[1, 2]])
+    with pytest.raises(DataError, match="row 1, feature 0: 4e\\+38 is too large"):
+        as_float32(np.array([[0.0], [4e38]]))

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rarenode import Dataset, Hierarchy, Split, load_dataset
+from rarenode import Dataset, DatasetSplits, Hierarchy, load_dataset
+from rarenode.paper import load_as_published
 
 GENES = ("cellcycle", "derisi", "eisen", "expr", "gasch1", "gasch2", "seq", "spo")
 NAMES = (
@@ -158,7 +159,7 @@ def parents_by_child(edges: set[tuple[str, str]]) -> dict[str, set[str]]:
     return above
 
 
-def splits(dataset: Dataset) -> list[Split]:
+def splits(dataset: DatasetSplits) -> list[Dataset]:
     return [split for split in (dataset.train, dataset.valid, dataset.test) if split is not None]
 
 
@@ -205,7 +206,7 @@ def test_a_dataset_holds_what_its_files_hold(name: str) -> None:
     hierarchy = dataset.hierarchy
     loaded = Counts(
         rows=triple([len(split.X) for split in splits(dataset)]),
-        features=len(dataset.feature_names),
+        features=dataset.train.n_features,
         nodes=len(hierarchy),
         edges=len(hierarchy.edges),
         scored=int(dataset.scored.sum()),
@@ -216,14 +217,15 @@ def test_a_dataset_holds_what_its_files_hold(name: str) -> None:
     assert dataset.name == name
     assert hierarchy == Hierarchy.from_edges(edges)
     assert {hierarchy.nodes[j] for j in np.flatnonzero(~dataset.scored)} == nodes & UNSCORED
+    assert dataset.feature_names is not None
     assert len(set(dataset.feature_names)) == counted.features
     for ours, theirs in zip(dataset.feature_names, raws[0].feature_names(), strict=True):
         assert ours == theirs or ours.startswith(f"{theirs}#")  # two files use a name twice
 
     for split, rows in zip(splits(dataset), closed, strict=True):
         assert split.X.shape == (len(rows), counted.features)
-        assert split.X.dtype == np.float32
-        assert np.isfinite(split.X).all()
+        assert split.X.dtype == np.float64
+        assert not np.isinf(split.X).any()
         assert split.Y.shape == (len(rows), counted.nodes)
         assert split.Y.dtype == np.bool_
         by_node = Counter(label for labels in rows for label in labels)
@@ -245,7 +247,7 @@ def test_features_as_published(name: str) -> None:
     both = np.concatenate(filled[:2])
     deviation = both.std(axis=0)
     deviation[deviation == 0] = 1
-    for split, X in zip(splits(load_dataset(name)), filled, strict=True):
+    for split, X in zip(splits(load_as_published(name)), filled, strict=True):
         expected = ((X - both.mean(axis=0)) / deviation).astype(np.float32)
         np.testing.assert_allclose(split.X, expected, rtol=1e-5, atol=1e-5)
 
@@ -256,21 +258,23 @@ def test_features_without_a_validation_file() -> None:
     assert not np.isnan(train).any()
     deviation = train.std(axis=0)
     deviation[deviation == 0] = 1
-    dataset = load_dataset("enron", prepare="as_published")
+    dataset = load_as_published("enron")
     for split, X in ((dataset.train, train), (dataset.test, test)):
         np.testing.assert_allclose(split.X, (X - train.mean(axis=0)) / deviation, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.real_data
-def test_features_as_they_stand_in_the_file() -> None:
-    dataset = load_dataset("spo_FUN", prepare="none")
-    for split, path in zip(splits(dataset), files_of("spo_FUN"), strict=True):
+@pytest.mark.parametrize("name", ["spo_FUN", "cellcycle_FUN"])
+def test_features_as_they_are_in_the_file(name: str) -> None:
+    """Missing values are missing."""
+    dataset = load_dataset(name)
+    for split, path in zip(splits(dataset), files_of(name), strict=True):
         assert path is not None
-        np.testing.assert_array_equal(split.X, read(path).matrix().astype(np.float32))
+        np.testing.assert_array_equal(split.X, read(path).matrix())
 
 
 @pytest.mark.real_data
-def test_features_without_leakage_rest_on_the_training_rows_alone() -> None:
+def test_features_without_leakage_depend_on_the_training_rows_alone() -> None:
     """The training columns have mean 0, a missing number becomes that mean, and all splits are moved alike."""
     dataset = load_dataset("cellcycle_FUN", prepare="no_leakage")
     raws = [read(path).matrix() for path in files_of("cellcycle_FUN") if path is not None]

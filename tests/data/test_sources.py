@@ -1,15 +1,18 @@
-"""Loading by name: what is said when files are missing or do not belong together."""
+"""Rows by name or from a file, and messages about files that are missing or do not belong together."""
 
 from __future__ import annotations
 
 import dataclasses
 from pathlib import Path, PurePosixPath
 
+import numpy as np
 import pytest
 
-from rarenode import load_dataset
-from rarenode.data import dataset
+from rarenode import load_dataset, make_hierarchical
+from rarenode.data import sources
 from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, find_entry
+from rarenode.data.dataset import Dataset
+from rarenode.data.sources import open_data
 from rarenode.errors import ArgumentError, DataError, MissingFileError, UnknownDatasetError
 
 ARFF = """\
@@ -31,7 +34,7 @@ def entry(monkeypatch: pytest.MonkeyPatch) -> CatalogueEntry:
     small = dataclasses.replace(
         find_entry("cellcycle_FUN"), name="small", files=files, features=1, nodes=3, edges=2, unscored=("root",)
     )
-    monkeypatch.setattr(dataset, "find_entry", lambda name: small)
+    monkeypatch.setattr(sources, "find_entry", lambda name: small)
     return small
 
 
@@ -41,14 +44,23 @@ def write(folder: Path, split: str, feature: str = "x", classes: str = "a,a/b", 
 
 
 @pytest.mark.usefixtures("entry")
-def test_it_loads_and_prepares(tmp_path: Path) -> None:
-    for split in ("train", "valid", "test"):
-        write(tmp_path, split)
+def test_features_are_raw_or_prepared_with_statistics_of_training_rows(tmp_path: Path) -> None:
+    for split, value in (("train", "3"), ("valid", "5"), ("test", "?")):
+        write(tmp_path, split, value=value)
     data = load_dataset("small", tmp_path)
     assert data.hierarchy.nodes == ("root", "a", "a/b")
     assert data.scored.tolist() == [False, True, True]
-    assert data.train.X.tolist() == [[-1.0], [1.0]]
-    assert repr(data).startswith("<Dataset small: 2/2/2 rows, 1 features, <Hierarchy: tree of 3 nodes")
+    assert data.valid is not None
+    assert data.train.X.tolist() == [[1.0], [3.0]]
+    assert data.valid.X.tolist() == [[1.0], [5.0]]
+    np.testing.assert_array_equal(data.test.X, [[1.0], [np.nan]])
+    assert {part.name for part in (data.train, data.valid, data.test)} == {"small"}
+    prepared = load_dataset("small", tmp_path, prepare="no_leakage")
+    assert prepared.valid is not None
+    assert prepared.train.X.tolist() == [[-1.0], [1.0]]
+    assert prepared.valid.X.tolist() == [[-1.0], [3.0]]
+    assert prepared.test.X.tolist() == [[-1.0], [0.0]]
+    assert repr(data).startswith("<DatasetSplits small: 2/2/2 rows, 1 features, <Hierarchy: tree of 3 nodes")
 
 
 @pytest.mark.usefixtures("entry")
@@ -77,11 +89,35 @@ def test_as_many_classes_but_others(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("entry")
-def test_values_too_large_for_single_precision_are_refused(tmp_path: Path) -> None:
+def test_a_row_whose_class_is_missing_has_no_labels(tmp_path: Path) -> None:
     for split in ("train", "valid", "test"):
-        write(tmp_path, split, value="1e60")
-    with pytest.raises(DataError, match=r"row 1, feature 0: 1e\+60 is too large"):
-        load_dataset("small", tmp_path, prepare="none")
+        write(tmp_path, split)
+    path = tmp_path / "small.train.arff"
+    path.write_text(path.read_text(encoding="utf-8").replace("1,a\n", "1,?\n"), encoding="utf-8")
+    train = load_dataset("small", tmp_path).train
+    assert train.labelled is not None
+    assert train.labelled.tolist() == [False, True]
+    assert not train.Y[0].any()
+    assert len(train.with_labels_only()) == 1
+
+
+def test_rows_are_opened_as_they_are_or_from_a_file(tmp_path: Path) -> None:
+    write(tmp_path, "train")
+    path = tmp_path / "small.train.arff"
+    from_file = open_data(path)
+    assert isinstance(from_file, Dataset)
+    assert from_file.X.tolist() == [[1.0], [3.0]]
+    assert open_data(str(path)).fingerprint == from_file.fingerprint  # type: ignore[union-attr]
+    assert open_data(from_file) is from_file
+    splits = make_hierarchical(rows=20, nodes=5, depth=2)
+    assert open_data(splits) is splits
+
+
+def test_data_that_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError, match=r"nowhere\.arff: there is no such file, and no dataset"):
+        open_data(tmp_path / "nowhere.arff")
+    with pytest.raises(UnknownDatasetError, match="Did you mean 'cellcycle_FUN'"):
+        open_data("celcycle_FUN", tmp_path)
 
 
 def test_a_missing_file_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

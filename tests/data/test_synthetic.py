@@ -1,4 +1,4 @@
-"""The synthetic data: shaped as asked, the same for the same seed, and hard in the way real data are."""
+"""Synthetic data: shaped as requested, the same for the same seed, and hard in the way real data are."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from sklearn.preprocessing import StandardScaler
 
-from rarenode import Dataset, Hierarchy, constrain, make_hierarchical, summary_by_depth
+from rarenode import DatasetSplits, Hierarchy, constrain, make_hierarchical
 from rarenode.errors import ArgumentError
+from rarenode.metrics import summary_by_depth
 
 DEEP = 3
 
@@ -24,7 +26,7 @@ DEEP = 3
     shape=st.sampled_from(["tree", "dag"]),
     seed=st.integers(0, 1000),
 )
-def test_it_is_shaped_as_asked(nodes: int, depth: int, shape: Any, seed: int) -> None:
+def test_it_is_shaped_as_requested(nodes: int, depth: int, shape: Any, seed: int) -> None:
     data = make_hierarchical(60, nodes=nodes, depth=depth, shape=shape, features=7, seed=seed)
     assert len(data.hierarchy) == nodes
     assert int(data.hierarchy.depth.max()) == depth - 1
@@ -32,13 +34,13 @@ def test_it_is_shaped_as_asked(nodes: int, depth: int, shape: Any, seed: int) ->
     assert data.valid is not None
     for split, rows in ((data.train, 30), (data.valid, 15), (data.test, 15)):
         assert split.X.shape == (rows, 7)
-        assert split.X.dtype == np.float32
+        assert split.X.dtype == np.float64
         assert data.hierarchy.is_closed(split.Y)
         assert split.Y.any(axis=1).all()
     assert data.scored.all()
 
 
-def test_it_takes_a_hierarchy_of_your_own() -> None:
+def test_it_takes_a_given_hierarchy() -> None:
     own = Hierarchy.from_edges([("animal", "cat"), ("animal", "dog"), ("pet", "dog"), ("dog", "puppy")])
     data = make_hierarchical(200, hierarchy=own, stop=0.5)
     assert data.hierarchy == own
@@ -104,12 +106,14 @@ def test_a_plain_model_at_one_half_finds_few_deep_nodes_although_they_can_be_ran
     assert harder[data.test.Y].mean() < probs[data.test.Y].mean()
 
 
-def _one_logistic_regression_for_each_node(data: Dataset) -> Any:
+def _one_logistic_regression_for_each_node(data: DatasetSplits) -> Any:
     """A model that has nothing of ours but the constraint."""
     probs = np.zeros(data.test.Y.shape)
+    scaler = StandardScaler().fit(data.train.X)
+    train, test = scaler.transform(data.train.X), scaler.transform(data.test.X)
     for node in np.flatnonzero(data.train.Y.any(axis=0) & ~data.train.Y.all(axis=0)):
-        model = LogisticRegression(C=0.05).fit(data.train.X, data.train.Y[:, node])
-        probs[:, node] = model.predict_proba(data.test.X)[:, 1]
+        model = LogisticRegression(C=0.05).fit(train, data.train.Y[:, node])
+        probs[:, node] = model.predict_proba(test)[:, 1]
     return constrain(probs, data.hierarchy)
 
 

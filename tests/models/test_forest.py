@@ -468,7 +468,8 @@ DESCRIPTION = {"features": 2, "nodes": 4, "trees": 2, "places": 6, "leaf_rows": 
 
 
 def test_the_small_forest_is_sound() -> None:
-    probs = Forest.from_arrays(DESCRIPTION, small_arrays(), SMALL).predict_proba(np.array([[0, 0], [-1, 1]], np.float32))
+    forest = Forest.from_arrays(DESCRIPTION, small_arrays(), SMALL)
+    probs = forest.predict_proba(np.array([[0, 0], [-1, 1]], np.float32))
     np.testing.assert_allclose(probs, [[5 / 6, 4 / 6, 4 / 6, 4 / 6], [5 / 6, 1 / 6, 1 / 6, 1 / 6]], rtol=1e-6)
 
 

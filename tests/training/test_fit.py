@@ -32,9 +32,7 @@ def settings(**changes: Any) -> Settings:
     "thresholds", ["expected_f1", "expected_f2", "prior", "tuned", "global", "precision_floor:0.2"]
 )
 def test_folds_and_then_all_rows(thresholds: str) -> None:
-    chosen = settings(
-        thresholds=thresholds, cv=2, epochs=1, model="mlp+forest", n_trees=2, rule="drop_orphans"
-    )
+    chosen = settings(thresholds=thresholds, cv=2, epochs=1, model="mlp+forest", n_trees=2, rule="drop_orphans")
     fitted, expected = fit_model(rows(), chosen), cross_fit(rows(), chosen)
     strategy = make_strategy(thresholds)
     assert same(fitted.model, expected.model)

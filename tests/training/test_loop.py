@@ -77,8 +77,9 @@ def test_the_callback_is_called() -> None:
     recorder = Recorder()
     model = train_model(rows(), settings(epochs=2), callback=recorder)
     assert recorder.plan is not None
-    assert (recorder.plan.epochs, recorder.plan.batches, recorder.plan.steps, recorder.plan.steps_done) == (2, 10, 20, 0)
-    assert recorder.plan.engine == model.engine == "fused"
+    plan = recorder.plan
+    assert (plan.epochs, plan.batches, plan.steps, plan.steps_done) == (2, 10, 20, 0)
+    assert plan.engine == model.engine == "fused"
     assert recorder.batches == [(epoch, batch) for epoch in (1, 2) for batch in range(1, 11)]
     assert tuple(recorder.records) == model.history
     assert recorder.is_finished
@@ -124,7 +125,7 @@ def test_rows_that_cannot_be_learned_from() -> None:
         ({"Y": not_closed}, NotClosedError, "parent"),
     ]:
         with pytest.raises(error, match=says):
-            train_network(replace(base, **changes), settings())  # type: ignore[arg-type]
+            train_network(replace(base, **changes), settings())
     with pytest.raises(LabelError, match="boolean"):
         replace(base, Y=base.Y.astype(int))
 

@@ -173,7 +173,7 @@ class TestModelCard:
         assert "\n" not in command
 
     def test_a_shell_takes_it_for_one_word(self, model: TrainedModel) -> None:
-        source = "it's $(echo 1) `echo 2` \"$HOME\" ; echo 3 | cat > /dev/null & \\ ~ * -x é"
+        source = 'it\'s $(echo 1) `echo 2` "$HOME" ; echo 3 | cat > /dev/null & \\ ~ * -x é'
         (command,) = [text for text in codes(replace(model, source=source).card()) if text.startswith("rarenode fit")]
         script = f"rarenode() {{ printf '%s\\n' \"$@\"; }}\n{command}"
         done = subprocess.run(["sh", "-c", script], capture_output=True, check=True, timeout=60)

@@ -173,7 +173,7 @@ def test_other_data_are_refused(tmp_path: Path) -> None:
     stop_at(4, tmp_path)
     weights = np.ones(len(rows()), dtype=np.float32)
     for given, valid, says in [
-        (replace(rows(), X=rows().X * np.arange(1, 9)[::-1] ** 2 + rows().X**2), None, "the training rows are not"),
+        (replace(rows(), X=rows().X * np.arange(1, 9)[::-1] ** 2 + rows().X ** 2), None, "the training rows are not"),
         (replace(rows(), n_counted=None), None, "the training rows are not the same$"),
         (replace(rows(), sample_weight=weights), None, "the training rows are not the same$"),
         (rows(), validation(), "the validation rows are not the same$"),
