@@ -18,6 +18,7 @@ def keep(folder: Path, method: str, seed: int = 0) -> Path:
     return record_path(folder, training)
 
 
+@pytest.mark.slow
 def test_pages_are_what_the_records_say_until_these_change(tmp_path: Path) -> None:
     records, pages = tmp_path / "results", tmp_path / "docs"
     keep(records, "w0=0.25")

@@ -83,6 +83,7 @@ def until(happens: Callable[[], object], seconds: float) -> bool:
     return bool(happened)
 
 
+@pytest.mark.slow
 def test_a_part_then_the_rest_then_nothing(spec: Path, root: Path, results: Path) -> None:
     where = (spec, "--root", root, "--results", results)
     done = shell(*where, "--seeds", "1", "--methods", "plain")
@@ -108,12 +109,14 @@ def test_a_part_then_the_rest_then_nothing(spec: Path, root: Path, results: Path
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_cores_are_shared(spec: Path, root: Path, results: Path) -> None:
     assert shell(spec, "--root", root, "--results", results, "--seeds", "1", "--jobs", "2").returncode == 0
     told = {json.loads(path.read_text())["threads"] for path in results.glob("*/*-*.json")}
     assert told == {max(1, (os.cpu_count() or 1) // 2)}
 
 
+@pytest.mark.slow
 def test_failures_are_one_line_at_the_end_and_exit_code_1(spec: Path, root: Path, results: Path) -> None:
     spec.write_text(SPEC.replace('"none" }', '"none", learning_rate = 1e30, epochs = 3 }'))
     done = shell(spec, "--root", root, "--results", results, "--seeds", "1", "--quiet")
@@ -173,6 +176,7 @@ def test_the_queue_stops_when_its_time_is_over(root: Path, results: Path) -> Non
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.slow
 class TestSignals:
     """One training is done, and another would never be, when a signal arrives."""
 
@@ -258,6 +262,7 @@ def deaf_workers(session: int) -> Sequence[int]:
 
 
 @pytest.mark.real_data
+@pytest.mark.slow
 def test_real_data_then_nothing_more_to_train(tmp_path: Path, results: Path) -> None:
     spec = tmp_path / "one_epoch.toml"
     spec.write_text(

@@ -178,7 +178,7 @@ class TestOneRun:
 
     def test_its_name_is_what_differs_from_the_paper(self, tmp_path: Path, hierarchy: Hierarchy) -> None:
         path = write(tmp_path, hierarchy, cell_of(seed=2, w0=0.5, n_members=3))
-        assert report_on_records([path]).name == "members=3, w0=0.5"
+        assert report_on_records([path]).name == "n_members=3, w0=0.5"
         assert report_on_records([path], name="mine").name == "mine"
 
     def test_the_folder_of_the_data(self, tmp_path: Path, hierarchy: Hierarchy, root: Path) -> None:

@@ -383,6 +383,7 @@ class CtrlC(Progress):
 
 
 class TestProcesses:
+    @pytest.mark.slow
     def test_side_by_side_one_failing_then_continued(self, files: Path, tmp_path: Path) -> None:
         good: Sequence[Task] = [quick("good", seed=seed) for seed in range(2)]
         judged = held_out_task("fixed", "prior", dataset=STANDING_FOR, **QUICK)

@@ -330,6 +330,7 @@ def test_a_training_that_goes_wrong_keeps_the_last_good_checkpoint(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is Unix's")
+@pytest.mark.slow
 def test_kills_at_random_moments() -> None:
     """A handful; `make stress` does hundreds."""
     command = [sys.executable, str(STRESS), "--kills", "5", "--epochs", "20"]

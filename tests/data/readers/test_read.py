@@ -27,7 +27,7 @@ def test_the_suffix_selects_the_reader(tmp_path: Path, name: str, as_text: bool)
 def test_the_kind_reaches_the_reader(tmp_path: Path, kind: Kind) -> None:
     path = tmp_path / "pairs.arff"
     path.write_text("@attribute class hierarchical a/b\n@data\na\n")
-    assert read(path, kind).kind == kind
+    assert read(path, kind).hierarchy.nodes == (("root", "a", "a/b") if kind == "tree" else ("a", "b"))
 
 
 @pytest.mark.parametrize("name", ["rows.xlsx", "rows", "rows.arff.gz", ""])
