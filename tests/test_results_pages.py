@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tools.write_results import find_stale, make_pages, write
 
 from rarenode.paper.grid import cell
