@@ -88,7 +88,7 @@ def labelled_rows(least: int) -> st.SearchStrategy[Labelled]:
 
 @st.composite
 def one_path_a_row(draw: st.DrawFn) -> Labelled:
-    """Rows of a tree that each carry one node, anywhere in it, and what is above."""
+    """Rows of a tree that each have one node, anywhere in it, and what is above."""
     hierarchy = draw(trees().map(lambda graph: graph.build()))
     ends = draw(st.lists(st.sampled_from(hierarchy.nodes), min_size=4, max_size=20))
     return Labelled(hierarchy, close(hierarchy.encode([[end] for end in ends]), hierarchy))

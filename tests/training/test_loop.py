@@ -62,7 +62,7 @@ def test_reduction_is_as_published() -> None:
     assert not same(auto, train_model(rows(), settings(n_members=2, reduction="mean")))
 
 
-def test_an_epoch_sees_every_row_once_in_an_order_of_its_own() -> None:
+def test_every_epoch_has_every_row_once_in_another_order() -> None:
     orders = [row_order(30, seed, epoch).tolist() for seed in (0, 1) for epoch in range(3)]
     assert all(sorted(order) == list(range(30)) for order in orders)
     assert len({tuple(order) for order in orders}) == 6

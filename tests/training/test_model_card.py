@@ -107,7 +107,7 @@ class TestModelCard:
 
         assert "at least 0.5." in paragraphs(model.card())
         assert "its probability is at least 0.25 (`by hand`)" in text_of([0.25] * 20)
-        own = "Every node has a threshold of its own (`by hand`); decisions are made coherent by `drop_orphans`."
+        own = "Every node has its own threshold (`by hand`); decisions are made coherent by `drop_orphans`."
         assert own in text_of([0.25] * 19 + [0.5], "drop_orphans")
         assert own in text_of([np.inf] * 20, "drop_orphans")
 

@@ -339,17 +339,17 @@ def test_what_lies_in_the_folder_meanwhile(second_fold: Path) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"seed": 1}, {"n_trees": 4}, {"thresholds": "fixed:0.3"}])
-def test_other_settings_do_not_go_on(second_fold: Path, changes: dict[str, Any]) -> None:
+def test_other_settings_are_refused(second_fold: Path, changes: dict[str, Any]) -> None:
     with pytest.raises(ResumeError, match="fold-1 is the model of another training"):
         cross_fit(rows(), settings(cv=2, **changes), folder=second_fold, resume=True)
 
 
-def test_other_rows_do_not_go_on(second_fold: Path) -> None:
+def test_other_rows_are_refused(second_fold: Path) -> None:
     with pytest.raises(ResumeError, match="fold-1 is the model of another training"):
         cross_fit(replace(rows(), X=rows().X + 1), settings(cv=2), folder=second_fold, resume=True)
 
 
-def test_another_hierarchy_or_number_of_folds_does_not_go_on(second_fold: Path) -> None:
+def test_another_hierarchy_or_number_of_folds_is_refused(second_fold: Path) -> None:
     tree = rows().hierarchy
     names = {name: f"{name}'" for name in tree.nodes}
     edges = zip(tree.edge_parents.tolist(), tree.edge_children.tolist(), strict=True)
@@ -372,7 +372,7 @@ def test_rows_that_were_held_out_of_a_finished_fold_must_be_the_same_too(tmp_pat
         cross_fit(replace(rows(), X=X), chosen, folder=tmp_path, resume=True)
 
 
-def test_a_checkpoint_is_not_overwritten_unasked(second_fold: Path) -> None:
+def test_a_checkpoint_is_not_overwritten_without_resume(second_fold: Path) -> None:
     with pytest.raises(ResumeError, match=r"fold-2.*not finished"):
         cross_fit(rows(), settings(cv=2), folder=second_fold)
 

@@ -132,7 +132,7 @@ def test_a_model_knows_the_rows_that_it_was_given(name: str) -> None:
     assert resampled.settings.resampling == name
 
 
-def test_every_way_of_resampling_is_a_training_of_its_own() -> None:
+def test_every_way_of_resampling_is_another_training() -> None:
     names = ("none", *RESAMPLING)
     models = {name: train_model(rows(), settings(epochs=1, resampling=name)) for name in names}
     assert same(models["none"], train_model(rows(), settings(epochs=1)))
@@ -154,7 +154,7 @@ def test_validation_rows_are_not_resampled() -> None:
     assert same(replace(model, history=()), replace(plain, history=()))
 
 
-# --- stopping and going on -----------------------------------------------------------------------------------------
+# --- stopping and resuming -----------------------------------------------------------------------------------------
 
 
 def stop_at(batch: int, folder: Path, chosen: Settings) -> None:

@@ -102,7 +102,7 @@ def test_a_finished_training_can_be_resumed_until_its_checkpoint_is_removed(tmp_
 # --- Ctrl-C ----------------------------------------------------------------------------------------------------------
 
 
-def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
+def test_ctrl_c_says_how_to_resume(tmp_path: Path) -> None:
     with pytest.raises(Interrupted, match=r"epoch 2 of 3 after batch 4 of 10\. .*resume=True \(--resume\)") as caught:
         train_model(rows(), settings(), folder=tmp_path, callback=Recorder(14, press_ctrl_c))
     assert str(tmp_path) in str(caught.value)
@@ -189,7 +189,7 @@ def test_another_hierarchy_is_refused(tmp_path: Path) -> None:
         train_model(replace(rows(), hierarchy=flat), settings(), folder=tmp_path, resume=True)
 
 
-def test_a_checkpoint_is_not_overwritten_unasked(tmp_path: Path) -> None:
+def test_a_checkpoint_is_not_overwritten_without_resume(tmp_path: Path) -> None:
     stop_at(4, tmp_path)
     before = (tmp_path / FILE).read_bytes()
     with pytest.raises(ResumeError, match="--resume"):
@@ -284,7 +284,7 @@ def test_ctrl_c_on_a_full_disk_tells(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of a process are Unix's")
 def test_a_disk_that_is_really_full(tmp_path: Path, undisturbed: TrainedModel) -> None:
-    """A file may not grow beyond a limit, in a process of its own: the write itself fails, half-way."""
+    """A file may not grow beyond a limit, in a separate process: the write itself fails, half-way."""
     stop_at(4, tmp_path)
     before = (tmp_path / FILE).read_bytes()
     script = f"""
