@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.filesize import decimal
-from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from rarenode._io.text import printable
 from rarenode.data.catalogue import CatalogueFile
-from rarenode.data.fetch import DownloadProgress
+
+if TYPE_CHECKING:
+    from rarenode.data.fetch import DownloadProgress
 
 WIDTH_OF_FILES = 120
 """Used when the output is a file or a pipe; the default of rich, 80 columns, would cut tables."""
@@ -37,6 +38,9 @@ def print_error(error: Exception) -> None:
 @contextmanager
 def download_progress(quiet: bool) -> Iterator[DownloadProgress | None]:
     """Show the progress of downloads: bars on a terminal, otherwise one line per file; nothing if ``quiet``."""
+    from rich.filesize import decimal  # noqa: PLC0415 (only downloads need these)
+    from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
     console = Console(stderr=True)
     if quiet:
         yield None

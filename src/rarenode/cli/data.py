@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rarenode.cli.console import download_progress, print_error, print_table
+from rarenode.cli.options import Quiet, Root
 from rarenode.data.catalogue import (
     SPLITS,
     CatalogueEntry,
@@ -21,7 +22,6 @@ from rarenode.data.catalogue import (
     find_entries,
     find_entry,
 )
-from rarenode.data.fetch import fetch_entry, inspect_file, missing_files
 from rarenode.errors import DownloadError, MissingFileError
 
 app = typer.Typer(
@@ -37,16 +37,6 @@ Examples:
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-Root = Annotated[
-    Path | None,
-    typer.Option(
-        "--root",
-        metavar="DIR",
-        help="Folder of the datasets. Default: the environment variable RARENODE_DATA, or the user's cache folder.",
-        show_default=False,
-    ),
-]
 
 
 @app.command("list")
@@ -126,7 +116,7 @@ def fetch_datasets(
             show_default=False,
         ),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Fetch datasets from the public C-HMCNN repository, or from a mirror of it.
 
@@ -139,6 +129,8 @@ def fetch_datasets(
       rarenode data fetch enron diatoms --root ~/hmc
       rarenode data fetch all --mirror https://mirror.example.org/hmc/ --quiet
     """
+    from rarenode.data.fetch import fetch_entry  # noqa: PLC0415 (numpy takes a tenth of a second to load)
+
     failed = False
     for entry in find_entries(names):
         try:
@@ -156,11 +148,15 @@ def fetch_datasets(
 
 
 def _presence(entry: CatalogueEntry, root: Path | None) -> str:
+    from rarenode.data.fetch import missing_files  # noqa: PLC0415 (numpy takes a tenth of a second to load)
+
     missing, all_files = len(missing_files(entry, root)), len(entry.files)
     return {0: "yes", all_files: "no"}.get(missing, f"{all_files - missing} of {all_files}")
 
 
 def _describe_file(file: CatalogueFile, root: Path | None) -> str:
+    from rarenode.data.fetch import inspect_file  # noqa: PLC0415 (numpy takes a tenth of a second to load)
+
     size = "size unknown" if file.size is None else f"{file.size} bytes"
     origin = "" if file.published else "; not published anywhere"
     checksum = file.sha256 or "unknown"

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rarenode.cli.console import print_table
-from rarenode.cli.data import Root
+from rarenode.cli.options import Root
 
 if TYPE_CHECKING:
     from rarenode._io.progress import Progress
