@@ -108,6 +108,15 @@ class TestFit:
         assert not out.exists()
 
 
+def test_warnings_are_one_line(data: Path, tmp_path: Path) -> None:
+    lines = data.read_text().splitlines()
+    lines[-1] = ",".join([*lines[-1].split(",")[:-1], "?"])
+    data.write_text("\n".join(lines))
+    command = [sys.executable, "-m", "rarenode", "fit", str(data), "--out", str(tmp_path / "run"), *QUICK, "--quiet"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    assert shown == f"rarenode: warning: {data}: 1 of 24 rows have no labels and are not used for training\n"
+
+
 class TestEvaluate:
     def test_a_table_in_percent(self, trained: Path, data: Path) -> None:
         shown = succeed("evaluate", trained, data)

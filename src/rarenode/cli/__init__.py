@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from io import TextIOWrapper
 from typing import Annotated
 
 import typer
 
 from rarenode.cli import data, demo, evaluate, fit, paper, predict, report
-from rarenode.cli.console import print_error
+from rarenode.cli.console import print_error, print_warning
 from rarenode.cli.options import CommandWithOldNames
 from rarenode.errors import RarenodeError
 from rarenode.version import __version__
@@ -69,6 +70,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a name that the terminal cannot show must not end the program
+    warnings.showwarning = print_warning
     try:
         app()
     except RarenodeError as error:

@@ -35,6 +35,11 @@ def print_error(error: Exception) -> None:
     print(f"rarenode: {printable(error)}", file=sys.stderr)
 
 
+def print_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning as one line; a replacement for `warnings.showwarning`, which also prints the line of code."""
+    print(f"rarenode: warning: {printable(message)}", file=sys.stderr)
+
+
 @contextmanager
 def download_progress(quiet: bool) -> Iterator[DownloadProgress | None]:
     """Show the progress of downloads: bars on a terminal, otherwise one line per file; nothing if ``quiet``."""
