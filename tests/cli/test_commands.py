@@ -65,6 +65,16 @@ class TestFit:
         changes = {"hidden_size": 8, "epochs": 1, "weighting": "none", "engine": "torch"}
         assert Run(tmp_path / "run").settings == Settings.preset("paper", **changes)
 
+    def test_a_file_may_contain_a_single_setting(self, data: Path, tmp_path: Path) -> None:
+        file = tmp_path / "mine.toml"
+        for name, value in (("thresholds", '"expected_f2"'), ("cv", "0"), ("holdout", "0.3")):
+            file.write_text(f"{name} = {value}")
+            options = ("--thresholds", "fixed", "--patience", "0") if name == "cv" else ()
+            small = ("--n-trees", "3", "--epochs", "1", "--hidden-size", "8", "--engine", "torch", "--quiet")
+            succeed("fit", data, "--out", tmp_path / name, "--settings", file, *options, *small, "--no-report")
+        assert Run(tmp_path / "thresholds").settings.thresholds == "expected_f2"
+        assert (Run(tmp_path / "holdout").settings.cv, Run(tmp_path / "holdout").settings.holdout) == (None, 0.3)
+
     def test_the_settings_of_a_run_can_be_used_again(self, trained: Path, data: Path, tmp_path: Path) -> None:
         for preset in ("best", "paper"):
             out = tmp_path / preset

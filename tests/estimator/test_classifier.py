@@ -160,8 +160,9 @@ class TestFit:
             best(**changes).fit(X, Y)
 
     def test_an_unknown_parameter_or_preset(self) -> None:
-        with pytest.raises(TypeError, match="no parameter 'trees'"):
-            RareNodeClassifier(trees=3)
+        for wrong, right in (("trees", "n_trees"), ("seed", "random_state")):
+            with pytest.raises(TypeError, match=f"no parameter '{wrong}'; did you mean '{right}'"):
+                RareNodeClassifier(None, **{wrong: 3})
         with pytest.raises(ArgumentError, match="unknown preset 'worst'; choose one of best, paper"):
             RareNodeClassifier.from_preset("worst")
 
@@ -178,8 +179,9 @@ class TestFit:
         plain = best().fit(X, Y).predict_proba(X)
         assert np.array_equal(best().fit(X, Y, sample_weight=ones).predict_proba(X), plain)
         assert not np.array_equal(best().fit(X, Y, sample_weight=1 + ones * Y[:, 3]).predict_proba(X), plain)
-        with pytest.raises(ValueError, match="sample_weight"):
-            best().fit(X, Y, sample_weight=ones[1:])
+        for wrong in (ones[1:], -ones):
+            with pytest.raises(ValueError, match="sample_weight"):
+                best().fit(X, Y, sample_weight=wrong)
 
     def test_rows_of_weight_zero_are_absent_from_a_forest(self) -> None:
         kept = np.arange(len(X)) % 3 > 0
@@ -191,6 +193,10 @@ class TestFit:
         valid = DATA.valid
         assert valid is not None
         fitted = best(epochs=6, learning_rate=1e-2, patience=1).fit(X, Y, eval_set=(valid.X, TREE.decode(valid.Y)))
+        listed = best(epochs=1).fit(X, Y, eval_set=[(valid.X, valid.Y)])
+        assert listed.n_iter_ == 1
+        with pytest.raises(ArgumentError, match="must be a pair"):
+            best(epochs=1).fit(X, Y, eval_set=[valid.X, valid.Y, None])
         assert fitted.history_[0].valid is not None
         assert fitted.n_iter_ == len(fitted.history_) <= 6
         expected = make_strategy("expected_f1").fit(fitted.predict_proba(valid.X))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import threading
 import tomllib
 from dataclasses import replace
@@ -148,6 +150,30 @@ class TestFit:
         with sole_use(tmp_path / "run"):
             assert Run(tmp_path / "run").model is not None  # reading needs no lock
 
+    def test_ctrl_c_while_the_forest_grows(self, run: Run, data: Path, tmp_path: Path) -> None:
+        class Stop(Callback):
+            def on_forest(self, trees: int) -> None:
+                signal.raise_signal(signal.SIGINT)
+
+        # Python raises KeyboardInterrupt at the next line, within the growing of the forest or just before.
+        with pytest.raises((Interrupted, KeyboardInterrupt)):
+            Run.fit(data, tmp_path / "stopped", settings(), callback=Stop())
+        assert_same(Run.fit(data, tmp_path / "stopped", resume=True, report=False).model, run.model)
+
+    def test_names_that_cannot_be_saved_are_refused_before_training(self, data: Path, tmp_path: Path) -> None:
+        rows = replace(read_arff(data), feature_names=("a", "b", "c\udce9"))
+        with pytest.raises(DataError, match=r"feature.*cannot be saved"):
+            Run.fit(rows, tmp_path / "run", settings())
+        named = replace(read_arff(data), name="caf\udce9.arff")
+        found = Run.fit(named, tmp_path / "other", settings(), report=False)
+        assert Run(found.folder).model.source == "caf\\udce9.arff"
+
+    def test_no_folder_is_left_by_data_that_cannot_be_used(self, data: Path, tmp_path: Path) -> None:
+        rows = read_arff(data)
+        with pytest.raises(DataError, match="no row has labels"):
+            Run.fit(replace(rows, labelled=np.zeros(len(rows), dtype=np.bool_)), tmp_path / "run", settings())
+        assert not (tmp_path / "run").exists()
+
     def test_data_that_do_not_exist(self, tmp_path: Path) -> None:
         with pytest.raises(MissingFileError, match=r"no\.arff"):
             Run.fit(tmp_path / "no.arff", tmp_path / "run")
@@ -258,6 +284,11 @@ class TestEvaluate:
         held = Run.fit(data, tmp_path / "held", settings(holdout=0.3), report=False)
         assert held.evaluate(copy).trained_on
 
+    def test_a_part_of_the_training_rows_is_recognised(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:
+        run = Run.fit("tiny", tmp_path / "run", settings(), report=False)
+        for part, expected in (("train", True), ("valid", True), ("test", False)):
+            assert run.evaluate(tmp_path / f"tiny.{part}.arff").trained_on == expected
+
     def test_rows_without_labels_cannot_be_evaluated(self, run: Run, data: Path) -> None:
         rows = read_arff(data)
         nothing = replace(rows, labelled=np.zeros(len(rows), dtype=np.bool_))
@@ -270,6 +301,10 @@ class TestEvaluate:
         with pytest.raises(ArgumentError, match="tuned needs the labels"):
             run.evaluate(unseen, thresholds="tuned")
 
+    def test_arrays_are_not_data(self, run: Run) -> None:
+        with pytest.raises(ArgumentError, match="must be a Dataset, a file or a name"):
+            run.predict(np.zeros((2, 3)))  # type: ignore[arg-type]
+
     def test_data_that_do_not_fit(self, run: Run, tmp_path: Path) -> None:
         other = write_arff(tmp_path / "other.arff", features=("a", "b", "x"))
         with pytest.raises(DataError, match=r"other\.arff does not fit the model: .* 'x'; it lacks features .* 'c'"):
@@ -278,7 +313,13 @@ class TestEvaluate:
         with pytest.raises(DataError, match="nodes that the model does not have: '3'"):
             run.evaluate(classes)
 
-    def test_a_run_that_is_not_there(self, tmp_path: Path) -> None:
+    def test_a_run_that_is_not_there(self, data: Path, tmp_path: Path) -> None:
+        with pytest.raises(MissingFileError, match="no such folder"):
+            Run(tmp_path / "none").evaluate("cellcycle_FUN")
+        with pytest.raises(Interrupted):
+            Run.fit(data, tmp_path / "stopped", settings(), callback=StopAt("all rows", 1, 1))
+        with pytest.raises(MissingFileError, match="unfinished training"):
+            Run(tmp_path / "stopped").evaluate(data)
         with pytest.raises(MissingFileError, match="complete model"):
             Run(tmp_path).evaluate("cellcycle_FUN")
 
@@ -317,6 +358,12 @@ class TestPredict:
         lines = data.read_text().splitlines()
         without.write_text("\n".join([*lines[:6], *(",".join([*line.split(",")[:-1], "?"]) for line in lines[6:])]))
         assert np.array_equal(run.predict(without).probs, run.predict(data).probs)
+
+    def test_a_file_name_that_is_not_unicode(self, run: Run, data: Path, tmp_path: Path) -> None:
+        for suffix in (b".csv", b".parquet"):
+            path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/p\xe9" + suffix))
+            run.predict(data).write(path)
+            assert path.stat().st_size > 0
 
     def test_files_that_cannot_be_written(self, run: Run, data: Path, tmp_path: Path) -> None:
         with pytest.raises(ArgumentError, match=r"must end in \.parquet or \.csv"):

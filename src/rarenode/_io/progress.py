@@ -56,9 +56,14 @@ class Progress:
         self._bar.add_task(printable(title), total=total, completed=done, text="", left="")
         self._bar.start()
 
-    def update(self, done: float, text: str, *, at_once: bool = False) -> None:
-        """Show that ``done`` units are done, with a text about where the task is, if it is time to."""
+    def update(self, done: float, text: str, unit: str = "", *, at_once: bool = False) -> None:
+        """Show that ``done`` units are done, with a text about where the task is, if it is time to.
+
+        With a ``unit`` such as ``steps/s`` the rate is shown too.
+        """
         self._done = done
+        if unit and self._done > self._first:
+            text = f"{text}, {self.rate:,.0f} {unit}"
         pause = self.seconds_between if self._bar is None else self.SECONDS_BETWEEN_FRAMES
         if self.quiet or (not at_once and monotonic() - self._shown < pause):
             return
@@ -67,6 +72,11 @@ class Progress:
             self._print(", ".join(part for part in (text, self.left) if part))
         else:
             self._bar.update(self._bar.task_ids[0], completed=done, text=printable(text), left=self.left)
+
+    def restart_clock(self, done: float) -> None:
+        """Count rate and time left from here: what came before, such as compilation, says nothing about the rest."""
+        self._first = self._done = done
+        self._began = self._shown = monotonic()
 
     @property
     def is_due(self) -> bool:

@@ -12,8 +12,11 @@ import typer
 from rarenode.cli import data, demo, evaluate, fit, paper, predict, report
 from rarenode.cli.console import print_error, print_warning
 from rarenode.cli.options import CommandWithOldNames
-from rarenode.errors import RarenodeError
+from rarenode.errors import Interrupted, RarenodeError
 from rarenode.version import __version__
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it."""
 
 app = typer.Typer(
     name="rarenode",
@@ -66,13 +69,19 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line; an error that rarenode raises on purpose becomes one line and exit code 1."""
+    """Run the command line; an error of rarenode becomes one line and exit code 1 (130 after Ctrl-C)."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a name that the terminal cannot show must not end the program
     warnings.showwarning = print_warning
     try:
         app()
+    except Interrupted as error:
+        print_error(error)
+        sys.exit(INTERRUPTED)
     except RarenodeError as error:
         print_error(error)
         sys.exit(1)
+    except KeyboardInterrupt:
+        print_error(Interrupted("interrupted"))
+        sys.exit(INTERRUPTED)

@@ -20,7 +20,7 @@ def evaluate(
         str | None,
         typer.Argument(
             metavar="DATA",
-            help="A name from `rarenode data list`, or an ARFF file; otherwise the dataset that RUN was trained on.",
+            help="A name from `rarenode data list`, or an ARFF file; otherwise RUN's own, if it is of the catalogue.",
             show_default=False,
         ),
     ] = None,

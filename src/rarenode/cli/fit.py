@@ -65,7 +65,7 @@ def fit(
     in_file = {} if settings_file is None else Settings.read_toml(settings_file)
     stored = Run(out).stored_settings() if resume else None
     base = stored or _preset(preset, data)
-    chosen = base.changed(**in_file).changed(**settings)
+    chosen = base.changed(in_file, **settings)
     callback = ShowProgress(Progress(quiet))
     run = Run.fit(data, out, chosen, resume=resume, report=report, callback=callback, root=root)
     if quiet:

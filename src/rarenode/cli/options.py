@@ -23,7 +23,7 @@ Root = Annotated[
         show_default=False,
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print only warnings and errors.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a `rarenode fit`.", show_default=False)]
 Split = Annotated[
     SplitName | None, typer.Option("--split", help="Which rows of a dataset of the catalogue.", show_default="test")

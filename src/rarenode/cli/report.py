@@ -26,7 +26,7 @@ def report(
         typer.Option(
             metavar="DATA",
             help="Labelled rows to report on: a name from `rarenode data list`, or an ARFF file.",
-            show_default="the dataset that RUN was trained on",
+            show_default="the catalogue's dataset that RUN was trained on",
         ),
     ] = None,
     split: Split = None,

@@ -14,6 +14,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -235,9 +236,12 @@ class Settings(BaseModel):
             raise ArgumentError(f"unknown preset {name!r}; choose one of {', '.join(PRESETS)}")
         return cls(**_merged(PRESETS[name], changes))
 
-    def changed(self, **changes: Any) -> Self:
-        """These settings with changes; a new ``holdout`` replaces ``cv``, and the other way round."""
-        return type(self)(**_merged(self.to_dict(), changes))
+    def changed(self, *earlier: Mapping[str, Any], **changes: Any) -> Self:
+        """These settings with changes, the last ones taking precedence over ``earlier`` ones.
+
+        A new ``holdout`` replaces ``cv``, and the other way round.
+        """
+        return type(self)(**reduce(_merged, (*earlier, changes), self.to_dict()))
 
     def to_dict(self) -> dict[str, Any]:
         """Every setting by its name, as JSON can hold it; ``Settings(**values)`` is the inverse."""
@@ -259,10 +263,13 @@ class Settings(BaseModel):
             raise FileFormatError(path, None, f"it cannot be read: {error.strerror}") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
             raise FileFormatError(path, None, f"this is not TOML: {error}") from None
-        try:
-            cls(**_merged(PRESETS["paper"], values))  # under which any single setting is valid
-        except ArgumentError as error:
-            raise FileFormatError(path, None, str(error)) from None
+        for name, value in values.items():
+            # Together they may still lack what options or a preset add, such as cv.
+            alone = {} if name == "thresholds" else {"thresholds": "fixed", "cv": None}
+            try:
+                cls(**(alone | {name: value}))
+            except ArgumentError as error:
+                raise FileFormatError(path, None, str(error)) from None
         return values
 
     @classmethod

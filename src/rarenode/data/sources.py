@@ -35,6 +35,11 @@ def open_data(
     """
     if isinstance(data, Dataset | DatasetSplits):
         return data
+    if not isinstance(data, str | Path):
+        raise ArgumentError(
+            f"data must be a Dataset, a file or a name of the catalogue, got {type(data).__name__}; "
+            "Dataset.from_arrays makes one of arrays, and TrainedModel.predict takes features"
+        )
     if str(data) in catalogue():
         return load_dataset(str(data), root)
     path = Path(data)

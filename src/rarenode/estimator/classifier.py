@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -86,7 +87,9 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         known = SETTINGS | OWN
         unknown = next((name for name in parameters if name not in known), None)
         if unknown is not None:
-            raise TypeError(f"RareNodeClassifier has no parameter {unknown!r}")
+            near = difflib.get_close_matches("random_state" if unknown == "seed" else unknown, known, n=1, cutoff=0.5)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"RareNodeClassifier has no parameter {unknown!r}{hint}")
         self.hierarchy = hierarchy
         for name, default in known.items():
             setattr(self, name, parameters.get(name, default))
@@ -111,7 +114,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         settings = Settings.preset(preset, **changes).to_dict()
         return cls(hierarchy, **{name: settings[name] for name in SETTINGS}, **own)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: tuple[Any, Any] | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
         """Train.
 
         Args:
@@ -133,7 +136,9 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_consistent_length(features, targets.Y)
         if eval_set is None:
             _check_held_out_rows(settings, features.shape[0])
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, features, dtype=np.float32)
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, features, dtype=np.float32, ensure_non_negative=True)
         names = getattr(self, "feature_names_in_", None)
         rows = Dataset(
             X=features,
@@ -145,6 +150,10 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         valid = None
         if eval_set is not None:
+            if isinstance(eval_set, list) and len(eval_set) == 1:  # as other libraries have it
+                eval_set = eval_set[0]
+            if not isinstance(eval_set, tuple) or len(eval_set) != 2:
+                raise ArgumentError("eval_set must be a pair (X, y) of features and labels")
             labels = read_targets(eval_set[1], targets.hierarchy).Y
             valid = Dataset(self._features(eval_set[0], reset=False), labels, targets.hierarchy, rows.scored)
         try:
@@ -250,7 +259,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             random_state=model.settings.seed,
         )
         classifier.n_features_in_ = model.model.n_features
-        if model.feature_names is not None:
+        if model.feature_names is not None and beside.parameters is not None:  # saved by an estimator
             classifier.feature_names_in_ = np.array(model.feature_names, dtype=object)
         one_class = beside.classes is not None
         classifier._set_model(model, np.array(beside.classes if one_class else model.hierarchy.nodes), one_class)

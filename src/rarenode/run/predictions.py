@@ -66,11 +66,12 @@ class Predictions:
         check_suffix(path)
         table = self.to_frame(decided_only=decided_only)
         try:
-            with replacing(path) as (part,):
+            # An open file: polars takes no path that is not UTF-8.
+            with replacing(path) as (part,), part.open("wb") as file:
                 if path.suffix.lower() == ".csv":
-                    table.write_csv(part)
+                    table.write_csv(file)
                 else:
-                    table.write_parquet(part)
+                    table.write_parquet(file)
         except OSError as error:
             raise ArgumentError(f"{path} cannot be written: {error}") from None
         return len(table)

@@ -19,7 +19,7 @@ from rarenode.config import Settings
 from rarenode.data.catalogue import SplitName, catalogue
 from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.sources import Data, open_data
-from rarenode.errors import ArgumentError, DataError, ResumeError, TrainingError
+from rarenode.errors import ArgumentError, DataError, MissingFileError, ResumeError, TrainingError
 from rarenode.metrics import GroupedSummary, summarize_groups
 from rarenode.models import Output
 from rarenode.report import Report, RunReport, report_on_model, report_on_predictions, write_report
@@ -29,6 +29,7 @@ from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.checkpoint import remove_checkpoint
 from rarenode.training.model_folder import RECORD
 from rarenode.training.out_of_fold import fold_folders, remove_folds
+from rarenode.training.train import require_labels
 from rarenode.version import __version__
 
 SETTINGS, REPORT = "settings.toml", "report.html"
@@ -104,6 +105,7 @@ class Run:
         stored = run.stored_settings() if resume else None
         settings = settings or stored or Settings()
         rows, valid = _training_rows(opened, settings)
+        rows = require_labels(rows, "training")
         with ExitStack() as locks:
             for each in (run.folder, *fold_folders(run.folder)):
                 locks.enter_context(sole_use(each))
@@ -114,6 +116,7 @@ class Run:
                 return run
             run._write_settings(rows.name, settings)
             fitted = fit_model(rows, settings, valid=valid, folder=run.folder, resume=resume, callback=callback)
+            fitted = replace(fitted, model=_with_parts(fitted.model, opened))
             try:
                 fitted.model.save(run.folder)
             except OSError as error:
@@ -146,6 +149,10 @@ class Run:
             MissingFileError: the folder contains no complete model.
             FileFormatError: a file is damaged.
         """
+        if not self.folder.is_dir():
+            raise MissingFileError(f"{self.folder}: there is no such folder; `rarenode fit` makes one")
+        if self._is_begun() and not (self.folder / RECORD).exists():
+            raise MissingFileError(f"{self.folder} contains an unfinished training; finish it with resume (--resume)")
         return TrainedModel.load(self.folder)
 
     # --- use -----------------------------------------------------------------------------------------------------
@@ -274,6 +281,7 @@ class Run:
         rows = self._rows(data, split, root)
         self.model.check_match(rows, labels=True)
         labelled = rows.with_labels_only()
+        rows.hierarchy.require_closed(labelled.Y)
         if not len(labelled):
             raise DataError(f"{rows.name or 'the data'}: no row has labels to compare predictions with")
         return labelled
@@ -282,7 +290,8 @@ class Run:
         """Whether these rows were used for training, as far as is known: the same rows, split or file."""
         if rows.name in catalogue():
             return rows.name == self.model.source and split in ("train", "valid")
-        if rows.fingerprint == self.model.fingerprints.get("data"):
+        here = replace(rows, scored=self.model.scored).fingerprint
+        if here in {self.model.fingerprints.get(name) for name in ("data", "train", "valid")}:
             return True
         with suppress(OSError, ValueError):  # the source is not there, or is not a path at all
             return bool(rows.name) and Path(rows.name).samefile(self.model.source)
@@ -366,6 +375,15 @@ class Run:
         """Remove what a finished run no longer needs. The checkpoint goes first: without it, the run is finished."""
         remove_checkpoint(self.folder)
         remove_folds(self.folder)
+
+
+def _with_parts(model: TrainedModel, opened: Dataset | DatasetSplits) -> TrainedModel:
+    """The model, which now recognises the training and validation rows of a dataset when it sees them alone."""
+    if isinstance(opened, Dataset):
+        return model
+    parts = {"train": opened.train, "valid": opened.valid}
+    known = {name: part.fingerprint for name, part in parts.items() if part is not None}
+    return replace(model, fingerprints={**model.fingerprints, **known})
 
 
 def _training_rows(opened: Dataset | DatasetSplits, settings: Settings) -> tuple[Dataset, Dataset | None]:

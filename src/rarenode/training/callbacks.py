@@ -73,6 +73,7 @@ class ShowProgress(Callback):
     def on_start(self, plan: Plan) -> None:
         """See `Callback`."""
         self.plan = plan
+        self.is_first = True
         title = f"{plan.title}: " if plan.title else ""
         resumed = f", resumed after {plan.steps_done:,}" if plan.steps_done else ""
         self.progress.line(
@@ -83,11 +84,13 @@ class ShowProgress(Callback):
 
     def on_batch(self, epoch: int, batch: int, loss: float) -> None:
         """See `Callback`."""
-        if self.progress.is_due:
+        if self.is_first:  # it may have taken long to compile
+            self.is_first = False
+            self.progress.restart_clock((epoch - 1) * self.plan.batches + batch)
+        elif self.progress.is_due:
             done = (epoch - 1) * self.plan.batches + batch
-            rate = self.progress.rate
             place = f"epoch {epoch}/{self.plan.epochs}, batch {batch}/{self.plan.batches}"
-            self.progress.update(done, f"{place}, loss {loss:.5g}, {rate:,.0f} steps/s")
+            self.progress.update(done, f"{place}, loss {loss:.5g}", "steps/s")
 
     def on_epoch(self, record: EpochRecord) -> None:
         """See `Callback`."""

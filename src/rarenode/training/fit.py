@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from rarenode._io.text import storable
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
+from rarenode.errors import DataError
 from rarenode.thresholds import Strategy, make_strategy
 from rarenode.training.callbacks import Callback
 from rarenode.training.model import TrainedModel
@@ -50,12 +52,21 @@ def fit_model(
         callback: is called after every step and epoch.
     """
     folder = None if folder is None else Path(folder)
+    _require_storable_names(data)
     data = require_labels(data, "training")
     strategy = make_strategy(settings.thresholds)
     fitted = _fit(data, settings, strategy, valid, prepare, folder, resume, callback)
     known = {**fitted.model.fingerprints, "settings": settings.fingerprint, "data": data.fingerprint}
     # The last training of cross_fit has its own number of epochs; the model keeps the settings of the caller.
     return replace(fitted, model=replace(fitted.model, settings=settings, fingerprints=known))
+
+
+def _require_storable_names(data: Dataset) -> None:
+    """Refuse, before any training, names that a model file cannot hold."""
+    for what, names in (("node", data.hierarchy.nodes), ("feature", data.feature_names or ())):
+        bad = next((name for name in names if storable(str(name)) != name), None)
+        if bad is not None:
+            raise DataError(f"the name of a {what}, {bad!r}, is not valid Unicode text and cannot be saved; rename it")
 
 
 def _fit(

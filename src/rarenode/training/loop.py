@@ -218,7 +218,7 @@ class _Run:
             return f"{place}. Nothing is saved, because no folder for checkpoints was given"
         if not (self.is_whole and self.checkpoints.save(at, self._arrays())):
             return f"{place}. No checkpoint could be saved; an earlier one in {self.folder} is unchanged"
-        return f"{place}. A checkpoint is saved in {self.folder}; resume=True (--resume) continues from it"
+        return f"{place}. A checkpoint is saved in {self.folder}; --resume (in Python resume=True) continues from it"
 
     def _make_engine(self) -> Engine:
         settings = self.settings

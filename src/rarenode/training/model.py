@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from rarenode._io.text import storable
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset, require_match
 from rarenode.data.preparation import Preparation, as_float32
@@ -197,7 +198,7 @@ class TrainedModel:
             fingerprints=self.fingerprints,
             preparation=self.preparation,
             feature_names=self.feature_names,
-            source=self.source,
+            source=storable(self.source),
             thresholds=self.thresholds,
         )
 

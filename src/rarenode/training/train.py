@@ -14,7 +14,7 @@ from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
 from rarenode.data.preparation import Preparation, as_float32
 from rarenode.engines import available_threads
-from rarenode.errors import DataError
+from rarenode.errors import DataError, Interrupted
 from rarenode.models import Blend, Forest, Model, grow_forest
 from rarenode.training.callbacks import Callback, EpochRecord
 from rarenode.training.loop import train_network
@@ -112,12 +112,18 @@ def _grow(rows: Dataset, settings: Settings, callback: Callback | None) -> Fores
     """The forest is grown on the rows without clones."""
     if callback is not None:
         callback.on_forest(settings.n_trees)
-    return grow_forest(
-        rows.X,
-        rows.Y,
-        scored=rows.scored,
-        trees=settings.n_trees,
-        seed=settings.seed,
-        sample_weight=rows.sample_weight,
-        threads=available_threads(settings.n_jobs),
-    )
+    try:
+        return grow_forest(
+            rows.X,
+            rows.Y,
+            scored=rows.scored,
+            trees=settings.n_trees,
+            seed=settings.seed,
+            sample_weight=rows.sample_weight,
+            threads=available_threads(settings.n_jobs),
+        )
+    except KeyboardInterrupt:
+        raise Interrupted(
+            "stopped while the forest was grown, which begins again with resume; trained networks are kept where a "
+            "folder for checkpoints was given"
+        ) from None
