@@ -324,7 +324,7 @@ class Run:
         problems += [
             f"{name} was {then[name]!r} and is now {now[name]!r}"
             for name in then
-            if then[name] != now[name] and name not in ("engine", "device")  # they compute the same
+            if then[name] != now[name] and name not in ("engine", "device")  # they agree but for rounding
         ]
         if problems:
             raise ResumeError(f"{self.folder} contains another training: {'; '.join(problems)}")

@@ -210,7 +210,7 @@ def _trained_before(part: Path | None, settings: Settings, fingerprints: Mapping
     differences = [
         f"{name} was {then[name]!r} and is now {now[name]!r}"
         for name in then
-        if then[name] != now[name] and name not in ("engine", "device")  # they compute the same
+        if then[name] != now[name] and name not in ("engine", "device")  # they agree but for rounding
     ]
     if not fingerprints.items() <= model.fingerprints.items():
         differences.append("the rows or the hierarchy are not the same")
