@@ -178,11 +178,13 @@ class _Run:
             ) from None
         except KeyboardInterrupt:
             stop.value = True
-            self._await_checkpoints(others)
+            with suppress(KeyboardInterrupt):  # a second Ctrl-C does not wait for checkpoints
+                wait(self.running, timeout=GRACE)
             raise Interrupted("stopped; what is done is kept, and the same command continues from there") from None
         finally:
             self.progress.stop()
-            pool.shutdown(wait=False, cancel_futures=True)
+            self._kill(others)
+            pool.shutdown(wait=True, cancel_futures=True)  # its own thread reaps the processes too: wait for it
 
     def _collect(self) -> None:
         """Wait for a moment, and take the results that are there."""
@@ -216,12 +218,6 @@ class _Run:
         self.progress.update(self.done, "")
         left = f"; {self.progress.left}" if self.progress.left else ""
         self.progress.line(f"[{ended}/{self.total}] {line}{left}")
-
-    def _await_checkpoints(self, others: set[Any]) -> None:
-        """Trainings save a checkpoint and end; a second Ctrl-C does not wait for them."""
-        with suppress(KeyboardInterrupt):
-            wait(self.running, timeout=GRACE)
-        self._kill(others)
 
     def _give_up(self, others: set[Any]) -> None:
         """The time is over, and a training could not be stopped: while a forest grows, for example."""
