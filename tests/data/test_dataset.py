@@ -7,7 +7,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csc_array, csr_array, issparse
@@ -199,7 +201,8 @@ def test_an_unscored_node_that_does_not_exist() -> None:
         ({"X": np.zeros(60)}, DataError, r"\(60, features\)"),
         ({"X": np.zeros((59, 4))}, DataError, r"X must have the shape \(60, features\).*got \(59, 4\)"),
         ({"X": csr_array((59, 4))}, DataError, r"got \(59, 4\)"),
-        ({"X": [[1.0] * 4] * 60}, DataError, "X must have the shape"),
+        ({"X": [[1.0]] * 30 + [[1.0, 2.0]] * 30}, DataError, "X must be an array of numbers"),
+        ({"X": [["a"]] * 60}, DataError, "X must be an array of numbers.*'a'"),
         ({"Y": np.zeros((60, 12), dtype=int)}, LabelError, "Y must be boolean"),
         ({"Y": np.zeros((60, 11), dtype=bool)}, LabelError, r"\(rows, 12\); got bool \(60, 11\)"),
         ({"scored": np.zeros(12, dtype=bool)}, ArgumentError, "scored .* at least one set"),
@@ -216,6 +219,13 @@ def test_an_unscored_node_that_does_not_exist() -> None:
 def test_parts_that_do_not_fit_are_named(changes: dict[str, Any], error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):
         replace(rows(), **changes)
+
+
+@pytest.mark.parametrize("kind", [list, torch.from_numpy, lambda X: X.astype(object), pd.DataFrame])
+def test_features_may_be_any_array_of_numbers(kind: Any) -> None:
+    data = rows()
+    other = replace(data, X=kind(np.asarray(data.X)), Y=data.Y.tolist(), scored=data.scored.tolist())
+    assert other.fingerprint == data.fingerprint
 
 
 # --- splits ----------------------------------------------------------------------------------------------------------

@@ -50,11 +50,18 @@ class Dataset:
     training and validation rows, but counts and resamples only the former."""
 
     def __post_init__(self) -> None:
-        rows, nodes = len(self.Y), len(self.hierarchy)
+        object.__setattr__(self, "X", _feature_array(self.X))
+        object.__setattr__(self, "Y", np.asarray(self.Y))
+        object.__setattr__(self, "scored", np.asarray(self.scored))
+        nodes = len(self.hierarchy)
         if self.Y.dtype != np.bool_ or self.Y.ndim != 2 or self.Y.shape[1] != nodes:
-            raise LabelError(f"Y must be boolean of the shape (rows, {nodes}); got {self.Y.dtype} {self.Y.shape}")
-        if getattr(self.X, "ndim", 0) != 2 or self.X.shape[0] != rows:
-            raise DataError(f"X must have the shape ({rows}, features), as Y has {rows} rows; got {np.shape(self.X)}")
+            raise LabelError(
+                f"Y must be boolean of the shape (rows, {nodes}); got {self.Y.dtype} {self.Y.shape}. "
+                "Dataset.from_arrays also takes 0 and 1"
+            )
+        rows = len(self.Y)
+        if self.X.ndim != 2 or self.X.shape[0] != rows:
+            raise DataError(f"X must have the shape ({rows}, features), as Y has {rows} rows; got {self.X.shape}")
         if self.scored.dtype != np.bool_ or self.scored.shape != (nodes,) or not self.scored.any():
             raise ArgumentError(f"scored must be a boolean mask of {nodes} nodes with at least one set")
         if self.feature_names is not None and len(self.feature_names) != self.X.shape[1]:
@@ -95,7 +102,7 @@ class Dataset:
                [1, 0, 1]])
         """
         return cls(
-            X=X.tocsr() if hasattr(X, "tocsr") else np.asarray(X),
+            X=X,
             Y=hierarchy.close(Y).astype(np.bool_),
             hierarchy=hierarchy,
             scored=scored_nodes(hierarchy, unscored),
@@ -237,6 +244,22 @@ def _joined(first: Dataset, second: Dataset, name: str, dtype: type[np.generic])
         return None
     parts = zip(values, (first, second), strict=True)
     return np.concatenate([np.ones(len(part), dtype=dtype) if each is None else each for each, part in parts])
+
+
+def _feature_array(X: Any) -> Any:
+    """X as a sparse matrix or a numeric array; tensors, lists and data frames become one."""
+    if hasattr(X, "tocsr"):
+        return X.tocsr()
+    try:
+        array = np.asarray(X)
+    except (TypeError, ValueError, RuntimeError) as error:  # ragged lists, tensors on another device
+        raise DataError(f"X must be an array of numbers: {error}") from error
+    if array.dtype.kind in "biuf":
+        return array
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"X must be an array of numbers, NaN where missing: {error}") from error
 
 
 def _stacked(first: Any, second: Any) -> Any:

@@ -137,6 +137,13 @@ def test_quotes_keep_commas_spaces_and_comment_signs(tmp_path: Path) -> None:
     np.testing.assert_array_equal(file.X, [[1, 1, 0, 0], [2, 0, 1, 0], [3, 0, 0, 1]])
 
 
+def test_names_of_classes_may_be_quoted_in_the_header_and_in_rows(tmp_path: Path) -> None:
+    text = "@attribute c hierarchical 'a b','a b/c%',\"d\"\n@data\n'a b/c%'\n'd'@\"a b\" % comment\nd\n"
+    data = read(tmp_path, text)
+    assert data.hierarchy.nodes == ("root", "a b", "d", "a b/c%")
+    np.testing.assert_array_equal(data.Y, [[1, 1, 0, 1], [1, 1, 1, 0], [1, 0, 1, 0]])
+
+
 def test_a_quote_inside_a_value_is_no_quote(tmp_path: Path) -> None:
     text = "@attribute end {5'UTR,3'UTR}\n@attribute class hierarchical p\n@data\n3'UTR,p\n{0 3'UTR, 1 p}\n"
     np.testing.assert_array_equal(read(tmp_path, text).X, [[0, 1], [0, 1]])
@@ -238,6 +245,8 @@ HEADER = "@attribute x numeric\n@attribute s {w,c}\n@attribute class hierarchica
         (HEADER + "one,w,a\n", 5, ["'x'", "a number", "'one'"]),
         (HEADER + "inf,w,a\n", 5, ["'x'", "a number"]),
         (HEADER + "1,z,a\n", 5, ["'s'", "w, c", "'z'"]),
+        (HEADER + "1e200,w,a\n", 5, ["'x'", "up to 1e+150"]),
+        (HEADER + "1,w,a%\n", 5, ["'a%'", "hierarchy"]),
         (HEADER + "1,w,a/z\n", 5, ["'a/z'", "hierarchy"]),
         (HEADER + "1,w,a@@b\n", 5, ["separated by @", "'a@@b'"]),
         (HEADER + "1,w,\n", 5, ["labels"]),

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode.data.dataset import ROOT, Dataset, scored_nodes
+from rarenode.data.preparation import LARGEST
 from rarenode.data.readers.arff_syntax import Header, Rows, meaningful_lines, read_header, read_rows
 from rarenode.errors import ArgumentError, FileFormatError, HierarchyError
 from rarenode.hierarchy import Hierarchy
@@ -98,11 +99,11 @@ def _build_features(path: Path, header: Header, rows: Rows) -> NDArray[np.float6
     count = len(rows.lines)
     names = [attribute.name for attribute in header.attributes if attribute.categories is None]
     numeric = np.asarray(rows.numeric, dtype=np.float64).reshape(count, len(names))
-    infinite = np.argwhere(np.isinf(numeric))
-    if len(infinite):
-        row, position = infinite[0].tolist()
-        problem = f"attribute {names[position]!r}: expected a finite number, got {numeric[row, position]}"
-        raise FileFormatError(path, rows.lines[row], problem)
+    too_large = np.argwhere(np.abs(numeric) > LARGEST)
+    if len(too_large):
+        row, position = too_large[0].tolist()
+        problem = f"expected a finite number up to {LARGEST:.0e}, got {numeric[row, position]}"
+        raise FileFormatError(path, rows.lines[row], f"attribute {names[position]!r}: {problem}")
     codes = np.asarray(rows.nominal, dtype=np.int64).reshape(count, len(header.attributes) - len(names))
     widths = [1 if attribute.categories is None else len(attribute.categories) for attribute in header.attributes]
     X = np.zeros((count, sum(widths)))

@@ -25,9 +25,8 @@ rows. They cost 8 bytes each (2 GiB in all), and a file of a few hundred kilobyt
 _ATTRIBUTE = re.compile(
     r"""@attribute\s+(?:'(?P<single>[^']*)'|"(?P<double>[^"]*)"|(?P<bare>[^\s{]+))\s*(?P<type>.*)""", re.I | re.S
 )
-# A % starts a comment, except inside quotes or inside a name in the header: the benchmark has "0point02%_MMS".
-_COMMENT_IN_HEADER = re.compile(r"""('[^']*'|"[^"]*")|(?:^|(?<=\s))%.*""", re.S)
-_COMMENT_IN_ROW = re.compile(r"""('[^']*'|"[^"]*")|%.*""", re.S)
+# A % starts a comment, except inside quotes or inside a name: the benchmark has "0point02%_MMS".
+_COMMENT = re.compile(r"""('[^']*'|"[^"]*")|(?:^|(?<=\s))%.*""", re.S)
 # Only a quote at the start of a value is a quote: 5'UTR is a plain name.
 _VALUE = r"""(?:'(?P<single>[^']*)'\s*(?=,|$)|"(?P<double>[^"]*)"\s*(?=,|$)|(?P<bare>[^,]*))"""
 _FIELD = re.compile(rf"\s*{_VALUE}", re.S)
@@ -65,11 +64,8 @@ class Header:
 def meaningful_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, text without comments) for each line that is not blank."""
     text = _read_text(path)
-    comment = _COMMENT_IN_HEADER
     for number, line in enumerate(text.split("\n"), start=1):
-        kept = (comment.sub(lambda match: match[1] or "", line) if "%" in line else line).strip()
-        if kept.lower() == "@data":
-            comment = _COMMENT_IN_ROW
+        kept = (_COMMENT.sub(lambda match: match[1] or "", line) if "%" in line else line).strip()
         if kept:
             yield number, kept
 
@@ -116,7 +112,7 @@ def read_header(path: Path, lines: Iterator[tuple[int, str]]) -> Header:
         if kind.lower() == "hierarchical":
             if hierarchical is not None:
                 raise FileFormatError(path, number, "a second hierarchical attribute; expected only one")
-            entries = tuple(entry.strip() for entry in "".join(rest).split(","))
+            entries = tuple(_split("".join(rest)))
             if not all(entries):
                 raise FileFormatError(path, number, "expected 'hierarchical a,a/b,...'; an entry is empty")
             hierarchical = len(attributes), number, entries
@@ -295,10 +291,14 @@ def _bad_value(placed: list[tuple[int, Attribute]], fields: list[str]) -> str:
     raise AssertionError("a row was rejected although all of its values are valid")
 
 
+def _unquoted(label: str) -> str:
+    return label[1:-1].strip() if len(label) > 1 and label[0] == label[-1] and label[0] in "'\"" else label
+
+
 def _row_labels(path: Path, number: int, text: str) -> list[str]:
     if text == MISSING:
         return []
-    labels = [label.strip() for label in text.split("@")]
+    labels = [_unquoted(label.strip()) for label in text.split("@")]
     if not all(labels):
         raise FileFormatError(path, number, f"expected labels separated by @, or ? if unknown; got {text[:60]!r}")
     return labels
