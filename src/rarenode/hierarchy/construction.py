@@ -31,8 +31,11 @@ class Order(NamedTuple):
     children: NDArray[np.int64]
 
 
-def order_paths(paths: Iterable[str], separator: str | None = None) -> Order:
+def order_paths(paths: Iterable[str], separator: str | None = None) -> tuple[Order, tuple[str, ...]]:
     """Put every prefix of every path into canonical order, each joined to the prefix that is one step shorter.
+
+    Returns:
+        The order, and for each node the last step of its path.
 
     Raises:
         HierarchyError: a path is not text or has an empty step; or no separator is given, no path contains the
@@ -49,7 +52,7 @@ def order_paths(paths: Iterable[str], separator: str | None = None) -> Order:
     if separator is None:
         _check_default_separator(texts)
         separator = DEFAULT_SEPARATOR
-    nodes: dict[str, None] = {}
+    nodes: dict[str, str] = {}
     edges: dict[tuple[str, str], None] = {}
     for place, path in enumerate(texts):
         steps = path.split(separator)
@@ -58,9 +61,10 @@ def order_paths(paths: Iterable[str], separator: str | None = None) -> Order:
         prefixes = [steps[0]]
         for step in steps[1:]:
             prefixes.append(f"{prefixes[-1]}{separator}{step}")
-        nodes.update(dict.fromkeys(prefixes))
+        nodes.update(zip(prefixes, steps, strict=True))
         edges.update(dict.fromkeys(pairwise(prefixes)))
-    return order_nodes(edges, nodes)
+    order = order_nodes(edges, nodes)
+    return order, tuple(nodes[node] for node in order.nodes)
 
 
 def _check_default_separator(paths: list[str]) -> None:

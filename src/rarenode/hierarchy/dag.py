@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Self, TypeVar
@@ -20,6 +21,20 @@ from rarenode.hierarchy.labels import as_array, as_label_matrix, first_gap
 MOST_CHARACTERS_TO_COMPARE = 200_000  # a suggestion must not make an error slow
 
 Number = TypeVar("Number", bound=np.generic)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What an ontology says of its nodes besides the edges."""
+
+    titles: tuple[str, ...]
+    """For each node, in column order, its name for people."""
+    namespaces: tuple[str, ...] | None = None
+    """For each node, the part of the ontology that it belongs to, such as biological_process."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Other ids, each with the node that it stands for: alternative ids, and obsolete ones that were replaced."""
+    obsolete: frozenset[str] = frozenset()
+    """Ids that no longer stand for a node; a few are aliases."""
 
 
 class Hierarchy:
@@ -48,14 +63,19 @@ class Hierarchy:
     edge_children: NDArray[np.int64]
     """The child's column of each edge, in the order of ``edge_parents`` (read-only)."""
 
-    def __init__(self, order: Order) -> None:
-        """Use `from_edges` or `from_paths`; they put nodes into canonical order."""
+    terms: Terms | None
+    """Names for people, namespaces and other ids of the nodes, where there are any. Equality and fingerprint do not
+    depend on them."""
+
+    def __init__(self, order: Order, terms: Terms | None = None) -> None:
+        """Use `from_edges`, `from_paths` or `read_hierarchy`; they put nodes into canonical order."""
         frozen: dict[str, object] = {
             "nodes": order.nodes,
             "index": MappingProxyType({name: column for column, name in enumerate(order.nodes)}),
             "depth": _read_only(order.depth),
             "edge_parents": _read_only(order.parents),
             "edge_children": _read_only(order.children),
+            "terms": terms,
         }
         self.__dict__.update(frozen)
 
@@ -86,7 +106,32 @@ class Hierarchy:
         >>> Hierarchy.from_paths(["a/b", "a/c"], separator="/").nodes
         ('a', 'a/b', 'a/c')
         """
-        return cls(order_paths(paths, separator))
+        order, titles = order_paths(paths, separator)
+        return cls(order, Terms(titles))
+
+    def with_terms(self, terms: Terms | None) -> Self:
+        """The same hierarchy, with names, namespaces and other ids for its nodes.
+
+        Raises:
+            HierarchyError: there are not as many titles or namespaces as nodes, or an alias stands for no node.
+        """
+        if terms is not None:
+            for what, values in (("titles", terms.titles), ("namespaces", terms.namespaces)):
+                if values is not None and len(values) != len(self):
+                    raise HierarchyError(f"there are {len(values)} {what} for {len(self)} nodes")
+            stray = next((node for node in terms.aliases.values() if node not in self.index), None)
+            if stray is not None:
+                raise HierarchyError(f"an alias stands for {stray!r}, which is not a node")
+        return type(self)(Order(self.nodes, self.depth, self.edge_parents, self.edge_children), terms)
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """For each node, its name for people: of a path its last step, of an ontology's id the term's name.
+
+        >>> Hierarchy.from_paths(["Biota > Corals"]).titles
+        ('Biota', 'Corals')
+        """
+        return self.nodes if self.terms is None else self.terms.titles
 
     # --- shape ---------------------------------------------------------------------------------------------------
 
@@ -236,7 +281,7 @@ class Hierarchy:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The read-only mapping cannot be pickled; the order is enough to rebuild it.
-        return type(self), (Order(self.nodes, self.depth, self.edge_parents, self.edge_children),)
+        return type(self), (Order(self.nodes, self.depth, self.edge_parents, self.edge_children), self.terms)
 
     def __copy__(self) -> Self:
         return self
