@@ -115,6 +115,8 @@ def read_records(path: Path | str, delimiter: str | None = None) -> Records:
     check_header(path, names)
     rows = []
     for line, fields in records:
+        while len(fields) > len(names) and not fields[-1].strip():  # spreadsheets leave blank cells behind a row
+            del fields[-1]
         if len(fields) != len(names):
             problem = f"expected {len(names)} fields as in the header, got {len(fields)}"
             raise FileFormatError(path, line, problem)

@@ -32,15 +32,15 @@ class Dataset:
     X: Any
     """(rows, features): a float array, NaN where a value is missing, or a scipy sparse matrix."""
     Y: NDArray[np.bool_]
-    """(rows, nodes), closed under ancestors. A row without known labels has none."""
+    """(rows, nodes), closed under ancestors."""
     hierarchy: Hierarchy
     scored: NDArray[np.bool_]
     """(nodes,): which nodes count in the loss and in the metrics; an artificial root does not."""
     feature_names: tuple[str, ...] | None = None
     ids: tuple[str, ...] | None = None
     """Names of the rows; None numbers them from 0."""
-    labelled: NDArray[np.bool_] | None = None
-    """(rows,): whether the labels of a row are known; None: all are."""
+    known: NDArray[np.bool_] | None = None
+    """(rows, nodes): where it is known whether a row has a node; None: everywhere. What is unknown is not in Y."""
     sample_weight: NDArray[np.float32] | None = None
     """(rows,): how much each row counts in training; None: 1 each."""
     name: str = ""
@@ -66,12 +66,23 @@ class Dataset:
             raise ArgumentError(f"scored must be a boolean mask of {nodes} nodes with at least one set")
         if self.feature_names is not None and len(self.feature_names) != self.X.shape[1]:
             raise DataError(f"there are {len(self.feature_names)} feature names for {self.X.shape[1]} features")
-        for what in ("ids", "labelled", "sample_weight"):
+        self._check_known()
+        for what in ("ids", "sample_weight"):
             values = getattr(self, what)
             if values is not None and len(values) != rows:
                 raise DataError(f"{what} has {len(values)} values for {rows} rows")
         if self.n_counted is not None and not 0 < self.n_counted <= rows:
             raise ArgumentError(f"n_counted must lie between 1 and the {rows} rows, got {self.n_counted}")
+
+    def _check_known(self) -> None:
+        if self.known is None:
+            return
+        if self.known.dtype != np.bool_ or self.known.shape != self.Y.shape:
+            raise LabelError(f"known must be boolean and have the shape of Y, {self.Y.shape}; got {self.known.shape}")
+        wrong = self.Y & ~self.known
+        if wrong.any():
+            row, node = np.argwhere(wrong)[0].tolist()
+            raise LabelError(f"row {row} has the label {self.hierarchy.nodes[node]!r}, which known says is unknown")
 
     @classmethod
     def from_arrays(
@@ -137,16 +148,17 @@ class Dataset:
             X=self.X[chosen],
             Y=self.Y[chosen],
             ids=None if self.ids is None else tuple(self.ids[row] for row in chosen.tolist()),
-            labelled=None if self.labelled is None else self.labelled[chosen],
+            known=None if self.known is None else self.known[chosen],
             sample_weight=None if self.sample_weight is None else self.sample_weight[chosen],
             n_counted=counted,
         )
 
     def with_labels_only(self) -> Self:
-        """The rows whose labels are known."""
-        if self.labelled is None or self.labelled.all():
+        """The rows of which some label is known."""
+        if self.known is None or self.known.any(axis=1).all():
             return self
-        return self.take(np.flatnonzero(self.labelled))
+        rows = self.take(np.flatnonzero(self.known.any(axis=1)))
+        return replace(rows, known=None) if rows.known is not None and rows.known.all() else rows
 
     @cached_property
     def fingerprint(self) -> str:
@@ -154,7 +166,8 @@ class Dataset:
         digest = hashlib.sha256()
         X = self.X.tocsr() if hasattr(self.X, "tocsr") else self.X
         parts = (X.data, X.indices, X.indptr, np.array(X.shape)) if hasattr(X, "tocsr") else (X,)
-        for array in (*parts, self.Y, self.scored, np.array(len(self.counted_Y)), self.sample_weight):
+        known = () if self.known is None else (self.known,)
+        for array in (*parts, self.Y, self.scored, np.array(len(self.counted_Y)), self.sample_weight, *known):
             if array is None:
                 digest.update(b"none;")
             else:
@@ -216,7 +229,7 @@ class DatasetSplits:
             X=_stacked(train.X, valid.X),
             Y=np.concatenate([train.Y, valid.Y]),
             ids=None if train.ids is None or valid.ids is None else (*train.ids, *valid.ids),
-            labelled=_joined(train, valid, "labelled", np.bool_),
+            known=_joined(train, valid, "known", np.bool_),
             sample_weight=_joined(train, valid, "sample_weight", np.float32),
             n_counted=len(train),
         )
@@ -243,7 +256,8 @@ def _joined(first: Dataset, second: Dataset, name: str, dtype: type[np.generic])
     if all(each is None for each in values):
         return None
     parts = zip(values, (first, second), strict=True)
-    return np.concatenate([np.ones(len(part), dtype=dtype) if each is None else each for each, part in parts])
+    shape = values[0].shape[1:] if values[0] is not None else values[1].shape[1:]
+    return np.concatenate([np.ones((len(part), *shape), dtype) if each is None else each for each, part in parts])
 
 
 def _feature_array(X: Any) -> Any:

@@ -294,7 +294,7 @@ def _resampled(rows: Dataset, resampler: Resampler) -> Dataset:
         X=rows.X[indices],
         Y=np.concatenate([chosen.Y, rows.Y[rest]]),
         ids=None,
-        labelled=None,
+        known=None if rows.known is None else rows.known[indices],
         sample_weight=None if rows.sample_weight is None else rows.sample_weight[indices],
         n_counted=len(chosen.rows),
     )

@@ -64,11 +64,13 @@ def read_arff(path: Path | str, kind: Kind = "auto") -> Dataset:
     rows = read_rows(path, lines, header)
     found = _detect_kind(header.entries, rows.labels) if kind == "auto" else kind
     hierarchy = _build_hierarchy(path, header, found)
+    Y = _encode_labels(path, header, rows, hierarchy)
+    # Only a row whose class is ? has an empty list of labels; an empty class is a syntax error.
+    labelled = np.array([bool(labels) for labels in rows.labels], dtype=np.bool_)
     return Dataset(
         X=_build_features(path, header, rows),
-        Y=_encode_labels(path, header, rows, hierarchy),
-        # Only a row whose class is ? has an empty list of labels; an empty class is a syntax error.
-        labelled=np.array([bool(labels) for labels in rows.labels], dtype=np.bool_),
+        Y=Y,
+        known=None if labelled.all() else np.repeat(labelled[:, None], len(hierarchy), axis=1),
         hierarchy=hierarchy,
         scored=scored_nodes(hierarchy),
         feature_names=_feature_names(header),

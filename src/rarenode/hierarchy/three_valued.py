@@ -1,0 +1,98 @@
+"""Labels with three values: present, absent and unknown.
+
+A label that is present makes its ancestors present; one that is absent makes its descendants absent. What the data do
+not state follows from the top of the hierarchy downwards, for a node that is neither:
+
+* absent, if a parent is absent;
+* unknown, if a parent is unknown, or the data say that the node is;
+* otherwise all parents are present. With ``below=False`` the node is absent: what is not named is not there. With
+  ``below=True`` it is unknown if the labels of the row end at all of its parents, and absent if one of them has another
+  child that is present: a row labelled to genus leaves its species unknown, but one labelled with a species of that
+  genus excludes the others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarenode.errors import LabelError
+from rarenode.hierarchy.dag import Hierarchy
+
+Bools = NDArray[np.bool_]
+
+
+def complete_labels(
+    hierarchy: Hierarchy, present: Any, absent: Any = None, unknown: Any = None, *, below: bool = False
+) -> tuple[Bools, Bools | None]:
+    """Labels and which of them are known, from what data state.
+
+    Args:
+        hierarchy: of the labels.
+        present: (rows, nodes), stated labels.
+        absent: (rows, nodes), labels that are stated not to be there; None: none.
+        unknown: (rows, nodes), labels that are stated to be unknown; None: none.
+        below: whether the nodes below a row's deepest labels are unknown, rather than absent.
+
+    Returns:
+        Closed labels (rows, nodes), and where they are known (rows, nodes), or None if they are everywhere.
+
+    Raises:
+        LabelError: a node is present and absent in one row, itself or by what its relatives say.
+
+    >>> tree = Hierarchy.from_edges([("genus", "species 1"), ("genus", "species 2")])
+    >>> Y, known = complete_labels(tree, [[1, 0, 0], [0, 1, 0]], below=True)
+    >>> Y.astype(int), known.astype(int)
+    (array([[1, 0, 0],
+           [1, 1, 0]]), array([[1, 0, 0],
+           [1, 1, 1]]))
+    """
+    Y = hierarchy.close(np.asarray(present, dtype=np.bool_))
+    shape = Y.T.shape
+    stated_absent = np.zeros(shape, dtype=np.bool_) if absent is None else np.asarray(absent, dtype=np.bool_).T
+    stated_unknown = np.zeros(shape, dtype=np.bool_) if unknown is None else np.asarray(unknown, dtype=np.bool_).T
+    if not below and not stated_unknown.any() and not stated_absent.any():
+        return Y, None
+    there = np.ascontiguousarray(Y.T)  # nodes first: a level is then a few contiguous rows
+    ends = np.array(there)
+    """Present, and without a child that is."""
+    parents, starts = hierarchy.families
+    if len(parents):
+        ends[parents] &= ~np.logical_or.reduceat(there[hierarchy.edge_children], starts[:-1], axis=0)
+    no, maybe = np.empty(shape, dtype=np.bool_), np.empty(shape, dtype=np.bool_)
+    for nodes, firsts, above in _levels_downwards(hierarchy):
+        if above is None:
+            excluded = stated_absent[nodes]
+            possible = stated_unknown[nodes]
+        else:
+            excluded = stated_absent[nodes] | np.logical_or.reduceat(no[above], firsts, axis=0)
+            possible = stated_unknown[nodes] | np.logical_or.reduceat(maybe[above], firsts, axis=0)
+            if below:
+                possible |= np.logical_and.reduceat(ends[above], firsts, axis=0)
+        clash = there[nodes] & excluded
+        if clash.any():
+            node, row = np.argwhere(clash)[0].tolist()
+            raise LabelError(f"row {row}: {hierarchy.nodes[nodes[node]]!r} is both present and absent")
+        open_ = ~there[nodes] & ~excluded
+        maybe[nodes] = open_ & possible
+        no[nodes] = ~there[nodes] & ~maybe[nodes]
+    known = np.ascontiguousarray((there | no).T)
+    return Y, None if known.all() else known
+
+
+def _levels_downwards(hierarchy: Hierarchy) -> list[tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]]:
+    """(nodes, starts, parents) for each depth, roots first; ``parents[starts[i]:starts[i + 1]]`` are those of a node."""
+    order = np.argsort(hierarchy.edge_children, kind="stable")
+    children, above = hierarchy.edge_children[order], hierarchy.edge_parents[order]
+    levels: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]] = []
+    for depth in range(int(hierarchy.depth.max(initial=0)) + 1):
+        nodes = np.flatnonzero(hierarchy.depth == depth)
+        if depth == 0:
+            levels.append((nodes, nodes, None))
+            continue
+        first, last = np.searchsorted(children, [nodes[0], nodes[-1] + 1])
+        starts = np.searchsorted(children[first:last], nodes)
+        levels.append((nodes, starts, above[first:last]))
+    return levels
