@@ -7,7 +7,6 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from rarenode.errors import FileFormatError, MissingFileError
@@ -16,8 +15,8 @@ DELIMITERS = (",", ";", "\t", "|")
 MOST_BYTES = 1 << 32
 """A compressed file may not be larger than this when unpacked."""
 LONGEST_FIELD = 1 << 20
-SAMPLE = 20
-"""Records from which the delimiter is guessed."""
+SAMPLE, SAMPLE_SIZE = 20, 1 << 20
+"""Lines and characters from which the delimiter is guessed."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +111,12 @@ def read_records(path: Path | str, delimiter: str | None = None) -> Records:
     records = _records(path, text, delimiter)
     _, header = next(records)
     names = tuple(name.strip() for name in header)
+    while names and not names[-1]:  # spreadsheets leave blank cells behind a row
+        names = names[:-1]
     check_header(path, names)
     rows = []
     for line, fields in records:
-        while len(fields) > len(names) and not fields[-1].strip():  # spreadsheets leave blank cells behind a row
+        while len(fields) > len(names) and not fields[-1].strip():
             del fields[-1]
         if len(fields) != len(names):
             problem = f"expected {len(names)} fields as in the header, got {len(fields)}"
@@ -161,7 +162,8 @@ def guess_delimiter(text: str, suffix: str = "") -> str:
     """
     if suffix in (".tsv", ".tab"):
         return "\t"
-    sample = [line for line in islice(text.splitlines(), SAMPLE) if line.strip()]
+    lines = (text if len(text) <= SAMPLE_SIZE else text[: text.rfind("\n", 0, SAMPLE_SIZE)]).splitlines()
+    sample = [line for line in lines[:SAMPLE] if line.strip()]
     best, most = ",", 1
     for delimiter in DELIMITERS:
         try:

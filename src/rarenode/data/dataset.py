@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode.data.catalogue import SplitName
+from rarenode.data.features import as_features, content_arrays, stack_rows, take_rows
 from rarenode.errors import ArgumentError, DataError, LabelError
 from rarenode.hierarchy import Hierarchy
 
@@ -30,7 +31,8 @@ class Dataset:
     """
 
     X: Any
-    """(rows, features): a float array, NaN where a value is missing, or a scipy sparse matrix."""
+    """(rows, features): a float array, NaN where a value is missing; a scipy sparse matrix; or a polars data frame with
+    numbers and categories. See `as_features` for what becomes one of these."""
     Y: NDArray[np.bool_]
     """(rows, nodes), closed under ancestors."""
     hierarchy: Hierarchy
@@ -50,7 +52,9 @@ class Dataset:
     training and validation rows, but counts and resamples only the former."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "X", _feature_array(self.X))
+        X, names = as_features(self.X)
+        object.__setattr__(self, "X", X)
+        object.__setattr__(self, "feature_names", names if self.feature_names is None else self.feature_names)
         object.__setattr__(self, "Y", np.asarray(self.Y))
         object.__setattr__(self, "scored", np.asarray(self.scored))
         nodes = len(self.hierarchy)
@@ -145,7 +149,7 @@ class Dataset:
         counted = None if self.n_counted is None else int(np.count_nonzero(chosen < self.n_counted)) or None
         return replace(
             self,
-            X=self.X[chosen],
+            X=take_rows(self.X, chosen),
             Y=self.Y[chosen],
             ids=None if self.ids is None else tuple(self.ids[row] for row in chosen.tolist()),
             known=None if self.known is None else self.known[chosen],
@@ -164,8 +168,7 @@ class Dataset:
     def fingerprint(self) -> str:
         """sha256 of everything that training depends on but the hierarchy, which has its own."""
         digest = hashlib.sha256()
-        X = self.X.tocsr() if hasattr(self.X, "tocsr") else self.X
-        parts = (X.data, X.indices, X.indptr, np.array(X.shape)) if hasattr(X, "tocsr") else (X,)
+        parts = content_arrays(self.X)
         known = () if self.known is None else (self.known,)
         for array in (*parts, self.Y, self.scored, np.array(len(self.counted_Y)), self.sample_weight, *known):
             if array is None:
@@ -226,7 +229,7 @@ class DatasetSplits:
             return train
         return replace(
             train,
-            X=_stacked(train.X, valid.X),
+            X=stack_rows(train.X, valid.X),
             Y=np.concatenate([train.Y, valid.Y]),
             ids=None if train.ids is None or valid.ids is None else (*train.ids, *valid.ids),
             known=_joined(train, valid, "known", np.bool_),
@@ -258,30 +261,6 @@ def _joined(first: Dataset, second: Dataset, name: str, dtype: type[np.generic])
     parts = zip(values, (first, second), strict=True)
     shape = values[0].shape[1:] if values[0] is not None else values[1].shape[1:]
     return np.concatenate([np.ones((len(part), *shape), dtype) if each is None else each for each, part in parts])
-
-
-def _feature_array(X: Any) -> Any:
-    """X as a sparse matrix or a numeric array; tensors, lists and data frames become one."""
-    if hasattr(X, "tocsr"):
-        return X.tocsr()
-    try:
-        array = np.asarray(X)
-    except (TypeError, ValueError, RuntimeError) as error:  # ragged lists, tensors on another device
-        raise DataError(f"X must be an array of numbers: {error}") from error
-    if array.dtype.kind in "biuf":
-        return array
-    try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"X must be an array of numbers, NaN where missing: {error}") from error
-
-
-def _stacked(first: Any, second: Any) -> Any:
-    if not (hasattr(first, "tocsr") or hasattr(second, "tocsr")):
-        return np.concatenate([first, second])
-    from scipy.sparse import vstack  # noqa: PLC0415 (only sparse features need it)
-
-    return vstack([first, second], format="csr")
 
 
 def require_match(

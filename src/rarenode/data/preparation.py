@@ -1,4 +1,5 @@
-"""`Preparation`: from raw features to network input. Missing values are filled, columns standardised, float32.
+"""`Preparation`: from raw features to network input. Categories become indicator columns, missing values are filled,
+columns standardised, float32.
 
 Every statistic comes from training rows, and is applied unchanged to whatever comes later. A preparation is part of
 the model that it was fitted for, so a row is prepared in the same way wherever it comes from.
@@ -6,23 +7,60 @@ the model that it was fitted for, so a row is prepared in the same way wherever 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode.data.features import LARGEST, as_features, is_frame
 from rarenode.errors import DataError
 
-LARGEST = 1e150
-"""Squares of larger numbers overflow, and with them the standard deviation."""
 CELLS_AT_A_TIME = 1 << 24
 """A sparse matrix becomes dense in blocks of so many cells."""
+LEAST_ROWS, MOST_LEVELS = 3, 200
+"""A level of a category has a column of its own if so many training rows have it and it is among the most frequent."""
+OTHER = "(other)"
+
+
+@dataclass(frozen=True)
+class Categories:
+    """How a categorical feature becomes columns. A missing value is 0 in all of them."""
+
+    levels: tuple[str, ...]
+    """The levels with a column of their own, sorted."""
+    pooled: bool
+    """Whether one more column stands for all other levels, also for those that training rows did not have. Without it,
+    these are 0 in all columns."""
+
+    @classmethod
+    def fit(cls, values: list[str | None]) -> Self:
+        """The levels of training rows; rare ones are pooled."""
+        count = Counter(value for value in values if value is not None)
+        by_frequency = sorted(count, key=lambda level: (-count[level], level))
+        kept = [level for level in by_frequency[:MOST_LEVELS] if count[level] >= LEAST_ROWS]
+        return cls(tuple(sorted(kept)), len(kept) < len(count))
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return len(self.levels) + self.pooled
+
+    def encode(self, values: list[str | None]) -> NDArray[np.float64]:
+        """Indicators (rows, columns)."""
+        result = np.zeros((len(values), self.width))
+        other = len(self.levels) if self.pooled else -1
+        place = {level: column for column, level in enumerate(self.levels)}
+        columns = np.array([-1 if value is None else place.get(value, other) for value in values], dtype=np.int64)
+        known = np.flatnonzero(columns >= 0)
+        result[known, columns[known]] = 1.0
+        return result
 
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """Statistics of training rows, one of each for every feature.
+    """Statistics of training rows, one of each for every column of the network's input.
 
     >>> preparation = Preparation.fit(np.array([[1.0, 5.0], [3.0, np.nan]]))
     >>> preparation.apply(np.array([[2.0, np.nan], [5.0, 5.0]]))
@@ -34,12 +72,21 @@ class Preparation:
     """What a missing value becomes: the mean of the known ones, or 0 if none is known."""
     mean: NDArray[np.float64]
     deviation: NDArray[np.float64]
-    """1 for a constant feature."""
+    """1 for a constant column."""
+    categories: tuple[Categories | None, ...] | None = None
+    """For each feature, how its categories become columns, or None for a number; None: all features are numbers."""
 
     @classmethod
     def fit(cls, X: Any) -> Self:
-        """Compute the statistics of training rows, (rows, features), NaN where missing; sparse or dense."""
-        raw = _check(X, None)
+        """Compute the statistics of training rows, (rows, features), missing values allowed; see `as_features`."""
+        features, _ = as_features(X)
+        categories = None
+        if is_frame(features):
+            columns = list(features.iter_columns())
+            categories = tuple(
+                None if column.dtype.is_numeric() else Categories.fit(column.to_list()) for column in columns
+            )
+        raw = _check(_encode(features, categories), None)
         if not raw.shape[0]:
             raise DataError("a preparation needs at least one training row")
         if _is_sparse(raw):
@@ -51,7 +98,12 @@ class Preparation:
             fill, mean, deviation = (np.concatenate(values) for values in zip(*parts, strict=True))
         else:
             fill, mean, deviation = cls._statistics(raw)
-        return cls(fill, mean, deviation)
+        return cls(fill, mean, deviation, categories)
+
+    @property
+    def n_features(self) -> int:
+        """Features, before categories become columns."""
+        return len(self.fill) if self.categories is None else len(self.categories)
 
     @staticmethod
     def _statistics(raw: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
@@ -60,7 +112,7 @@ class Preparation:
 
     def apply(self, X: Any) -> NDArray[np.float32]:
         """Fill missing values and standardise, with the training rows' statistics."""
-        raw = _check(X, len(self.fill))
+        raw = _check(_encode(as_features(X)[0], self.categories), len(self.fill))
         if not _is_sparse(raw):
             return as_float32((np.where(np.isnan(raw), self.fill, raw) - self.mean) / self.deviation)
         result = np.empty(raw.shape, dtype=np.float32)
@@ -68,6 +120,32 @@ class Preparation:
         for first in range(0, raw.shape[0], rows):
             result[first : first + rows] = self.apply(raw[first : first + rows].toarray())
         return result
+
+
+def _encode(X: Any, categories: tuple[Categories | None, ...] | None) -> Any:
+    """Features as numbers: those of a data frame with categories as indicators."""
+    if categories is None:
+        if is_frame(X):
+            text = next(column.name for column in X.iter_columns() if not column.dtype.is_numeric())
+            raise DataError(f"column {text!r} contains text, but the model was trained with numbers in it")
+        return X
+    if _is_sparse(X) or getattr(X, "ndim", 2) != 2 or X.shape[1] != len(categories):
+        raise DataError(f"features must be a data frame of {len(categories)} columns, as in training")
+    # A data frame without text is an array by now, also if all values of its categories are missing, or numbers.
+    columns = list(X.iter_columns()) if is_frame(X) else list(np.asarray(X).T)
+    return np.hstack([_encode_column(column, each) for column, each in zip(columns, categories, strict=True)])
+
+
+def _encode_column(column: Any, categories: Categories | None) -> NDArray[np.float64]:
+    is_text = hasattr(column, "to_list") and not column.dtype.is_numeric()
+    if is_text and categories is None:
+        raise DataError(f"column {column.name!r} contains text, but the model was trained with numbers in it")
+    if is_text and categories is not None:
+        return categories.encode(column.to_list())
+    numbers = np.asarray(column, dtype=np.float64)
+    if categories is None:
+        return numbers[:, None]
+    return categories.encode([None if np.isnan(number) else f"{number:.17g}" for number in numbers.tolist()])
 
 
 def as_float32(X: Any) -> NDArray[np.float32]:

@@ -35,6 +35,8 @@ class Terms:
     """Other ids, each with the node that it stands for: alternative ids, and obsolete ones that were replaced."""
     obsolete: frozenset[str] = frozenset()
     """Ids that no longer stand for a node; a few are aliases."""
+    excluded: frozenset[str] = frozenset()
+    """Ids of terms that were left out on purpose, such as those of other namespaces. As labels they are ignored."""
 
 
 class Hierarchy:

@@ -75,6 +75,7 @@ def read_obo(
             namespaces=tuple(current[node].namespace for node in hierarchy.nodes),
             aliases=_aliases(terms, kept),
             obsolete=frozenset(term.id for term in terms if term.obsolete),
+            excluded=_excluded(current, kept),
         )
     )
 
@@ -91,6 +92,12 @@ def _aliases(terms: list[_Term], kept: set[str]) -> dict[str, str]:
             if node in kept:
                 aliases.update((other, node) for other in (term.id, *term.alternatives))
     return aliases
+
+
+def _excluded(terms: dict[str, _Term], kept: set[str]) -> frozenset[str]:
+    """The ids of current terms that were not kept."""
+    left = [term for key, term in terms.items() if key not in kept]
+    return frozenset(other for term in left for other in (term.id, *term.alternatives))
 
 
 def _check_choices(

@@ -21,7 +21,7 @@ from rarenode._io.files import replacing
 from rarenode._io.text import explain
 from rarenode.config import Settings
 from rarenode.config.choices import Rule
-from rarenode.data.preparation import Preparation
+from rarenode.data.preparation import Categories, Preparation
 from rarenode.errors import ArgumentError, FileFormatError, HierarchyError, MissingFileError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models import MODELS, Model
@@ -56,6 +56,15 @@ class HierarchyRecord(BaseModel):
     edges: tuple[tuple[Count, Count], ...]
 
 
+class CategoriesRecord(BaseModel):
+    """The content of `Categories`."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    levels: tuple[str, ...]
+    pooled: bool
+
+
 class PreparationRecord(BaseModel):
     """The statistics of a `Preparation`."""
 
@@ -64,10 +73,20 @@ class PreparationRecord(BaseModel):
     fill: tuple[float, ...]
     mean: tuple[float, ...]
     deviation: tuple[Annotated[float, Field(gt=0)], ...]
+    categories: tuple[CategoriesRecord | None, ...] | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Features, before categories become columns."""
+        return len(self.fill) if self.categories is None else len(self.categories)
 
     def as_preparation(self) -> Preparation:
         """As arrays."""
-        return Preparation(*(np.array(values, dtype=np.float64) for values in (self.fill, self.mean, self.deviation)))
+        fill, mean, deviation = (np.array(each, dtype=np.float64) for each in (self.fill, self.mean, self.deviation))
+        if self.categories is None:
+            return Preparation(fill, mean, deviation)
+        each = (None if one is None else Categories(one.levels, one.pooled) for one in self.categories)
+        return Preparation(fill, mean, deviation, tuple(each))
 
 
 def _one_line(text: str) -> str:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode.data.dataset import ROOT, Dataset, scored_nodes
-from rarenode.data.preparation import LARGEST
+from rarenode.data.features import LARGEST
 from rarenode.data.readers.arff_syntax import Header, Rows, meaningful_lines, read_header, read_rows
 from rarenode.errors import ArgumentError, FileFormatError, HierarchyError
 from rarenode.hierarchy import Hierarchy

@@ -1,0 +1,145 @@
+"""Features of rows: an array of numbers, a sparse matrix, or a data frame with categories.
+
+A data frame whose columns are all numbers or booleans becomes an array. One with categories stays a polars data frame
+of two types: Float64, NaN where missing, and String, null where missing. A `Preparation` turns them into numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rarenode.errors import DataError
+
+LARGEST = 1e150
+"""Squares of larger numbers overflow, and with them the standard deviation."""
+
+
+def as_features(X: Any) -> tuple[Any, tuple[str, ...] | None]:
+    """Features in one of the three forms, and the names of their columns, where they have any.
+
+    Args:
+        X: a polars or pandas data frame, a scipy sparse matrix, or anything that numpy makes an array of.
+
+    Raises:
+        DataError: there are columns of dates, lists or objects; or values that are no numbers, or too large.
+    """
+    if hasattr(X, "tocsr"):
+        return X.tocsr(), None
+    if is_frame(X):
+        return _from_frame(X)
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        return _from_frame(_from_pandas(X))
+    try:
+        array = np.asarray(X)
+    except (TypeError, ValueError, RuntimeError) as error:  # ragged lists, tensors on another device
+        raise DataError(f"X must be an array of numbers: {error}") from error
+    if array.dtype.kind in "biuf":
+        return array, None
+    try:
+        return array.astype(np.float64), None
+    except (TypeError, ValueError) as error:
+        raise DataError(f"X must be an array of numbers, NaN where missing: {error}") from error
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a polars data frame."""
+    return type(X).__module__.startswith("polars")
+
+
+def take_rows(X: Any, rows: Any) -> Any:
+    """Some of the rows."""
+    return X[rows.tolist()] if is_frame(X) else X[rows]
+
+
+def stack_rows(first: Any, second: Any) -> Any:
+    """The rows of both."""
+    if is_frame(first) or is_frame(second):
+        if not (is_frame(first) and is_frame(second)):
+            raise DataError("features of both parts must be data frames, or of neither")
+        import polars as pl  # noqa: PLC0415 (only data frames need it)
+
+        return pl.concat([first, second])
+    if hasattr(first, "tocsr") or hasattr(second, "tocsr"):
+        from scipy.sparse import vstack  # noqa: PLC0415 (only sparse features need it)
+
+        return vstack([first, second], format="csr")
+    return np.concatenate([first, second])
+
+
+def content_arrays(X: Any) -> list[Any]:
+    """Arrays that together determine the features, for a fingerprint."""
+    if is_frame(X):
+        parts: list[Any] = []
+        for column in X.iter_columns():
+            if column.dtype.is_numeric():
+                parts.append(column.to_numpy())
+            else:
+                texts = [b"" if value is None else b"=" + value.encode() for value in column.to_list()]
+                parts += [np.array([len(text) for text in texts]), np.frombuffer(b"".join(texts), dtype=np.uint8)]
+        return parts
+    if hasattr(X, "tocsr"):
+        sparse = X.tocsr()
+        return [sparse.data, sparse.indices, sparse.indptr, np.array(sparse.shape)]
+    return [X]
+
+
+def _from_pandas(X: Any) -> Any:
+    import polars as pl  # noqa: PLC0415 (it takes a tenth of a second to load)
+
+    columns = {}
+    for place, name in enumerate(X.columns):
+        values = X.iloc[:, place]
+        kind = values.dtype
+        try:
+            if getattr(kind, "kind", "O") in "biuf":
+                columns[str(name)] = pl.Series(np.asarray(values))
+            elif getattr(kind, "kind", "O") in "Mm":
+                columns[str(name)] = pl.Series(values.to_numpy())
+            else:  # objects, strings, categories and nullable numbers
+                columns[str(name)] = pl.Series([None if _is_missing(value) else value for value in values.tolist()])
+        except (TypeError, pl.exceptions.PolarsError) as error:
+            raise DataError(f"column {str(name)!r} mixes values of several types: {error}") from None
+    if len(columns) < X.shape[1]:
+        raise DataError("two columns have the same name")
+    return pl.DataFrame(columns)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _from_frame(frame: Any) -> tuple[Any, tuple[str, ...]]:
+    import polars as pl  # noqa: PLC0415
+
+    names = tuple(frame.columns)
+    columns = [_column(frame[name]) for name in names]
+    if all(column.dtype == pl.Float64 for column in columns):
+        dense = np.empty((len(frame), len(names)))
+        for place, column in enumerate(columns):
+            dense[:, place] = column.to_numpy()
+        return dense, names
+    return pl.DataFrame(columns), names
+
+
+def _column(column: Any) -> Any:
+    """A column as numbers or text."""
+    import polars as pl  # noqa: PLC0415
+
+    kind = column.dtype
+    if kind.is_numeric() or kind in (pl.Boolean, pl.Null):
+        numbers = column.cast(pl.Float64).fill_null(float("nan"))
+        large = np.flatnonzero(np.abs(numbers.to_numpy()) > LARGEST)
+        if len(large):
+            got = column[int(large[0])]
+            raise DataError(f"row {large[0]}, column {column.name!r}: expected a number up to {LARGEST:.0e}, got {got}")
+        return numbers
+    if kind in (pl.String, pl.Categorical, pl.Enum):
+        return column.cast(pl.String)
+    if kind.is_temporal():
+        raise DataError(
+            f"column {column.name!r} contains dates or times; replace it by numbers, such as the day of the year, or "
+            "leave it out"
+        )
+    raise DataError(f"column {column.name!r} contains {kind}; expected numbers, booleans or categories")

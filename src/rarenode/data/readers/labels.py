@@ -1,0 +1,343 @@
+"""Labels of the rows of a table: in a column of sets, a column per level, indicator columns, or a file of their own.
+
+All four become `Stated`: which row is said to have, or not to have, which label. `LabelNames` finds the node that a
+label stands for; without a hierarchy, paths and levels make one.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rarenode._io.delimited import read_records
+from rarenode.data.readers.frames import Table
+from rarenode.errors import DataError, FileFormatError, RarenodeError
+from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy.construction import DEFAULT_SEPARATOR
+from rarenode.hierarchy.files import guess_separator
+from rarenode.hierarchy.three_valued import complete_labels
+
+YES = frozenset({"1", "1.0", "true", "yes", "y", "t", "present", "x", "+"})
+NO = frozenset({"0", "0.0", "false", "no", "n", "f", "absent", "-"})
+UNSURE = frozenset({"", "?", "na", "nan", "unknown"})
+MOST_TO_COMPARE = 200_000
+"""Characters of names that are searched for a similar one; a suggestion must not make an error slow."""
+
+Bools = NDArray[np.bool_]
+Place = Callable[[int, str], RarenodeError]
+"""Makes an error about a statement: its number, and what is wrong."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stated:
+    """Statements about rows."""
+
+    rows: NDArray[np.int64]
+    labels: list[str]
+    """For each statement, the label as it is written, or the steps of a path, joined by `` > ``."""
+    values: NDArray[np.int8]
+    """For each statement: 1 present, 0 absent, -1 unknown."""
+    labelled: Bools
+    """(rows of the table,): whether anything is stated about a row."""
+    error: Place
+    is_path: bool = False
+    """Whether the labels are paths already, joined by `` > ``."""
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def from_sets(table: Table, column: str, separator: str) -> Stated:
+    """A column whose cells contain labels, separated by ``separator``; a blank cell is a row without labels."""
+    cells = table.frame[column].cast(pl.String).str.strip_chars()
+    parts = (
+        pl.DataFrame({"row": np.arange(len(cells)), "label": cells})
+        .with_columns(pl.col("label").str.split(separator))
+        .explode("label")
+        .with_columns(pl.col("label").str.strip_chars())
+        .filter(pl.col("label").is_not_null() & (pl.col("label") != ""))
+    )
+    rows = parts["row"].to_numpy().astype(np.int64)
+    labelled = np.zeros(len(cells), dtype=np.bool_)
+    labelled[rows] = True
+
+    def error(statement: int, problem: str) -> RarenodeError:
+        return table.error(int(rows[statement]), f"column {column!r}: {problem}")
+
+    return Stated(rows, parts["label"].to_list(), np.ones(len(rows), dtype=np.int8), labelled, error)
+
+
+def from_levels(table: Table, columns: Sequence[str]) -> Stated:
+    """One column for each level, the highest first; the cells of a row make a path, and blanks end it."""
+    cells = [table.frame[column].cast(pl.String).str.strip_chars().fill_null("").to_list() for column in columns]
+    rows, labels = [], []
+    for row, steps in enumerate(zip(*cells, strict=True)):
+        filled = [step for step in steps if step]
+        if not filled:
+            continue
+        if any(not step for step in steps[: len(filled)]):
+            gap = next(place for place, step in enumerate(steps) if not step)
+            deeper = next(place for place in range(gap, len(steps)) if steps[place])
+            above = f"the level above it, {columns[gap]!r}, is blank"
+            raise table.error(row, f"column {columns[deeper]!r} is {steps[deeper]!r}, but {above}")
+        rows.append(row)
+        labels.append(DEFAULT_SEPARATOR.join(filled))
+    numbers = np.array(rows, dtype=np.int64)
+    labelled = np.zeros(len(table.frame), dtype=np.bool_)
+    labelled[numbers] = True
+
+    def error(statement: int, problem: str) -> RarenodeError:
+        return table.error(rows[statement], f"columns {columns[0]!r} to {columns[-1]!r}: {problem}")
+
+    return Stated(numbers, labels, np.ones(len(rows), dtype=np.int8), labelled, error, is_path=True)
+
+
+def from_indicators(table: Table, columns: Sequence[str]) -> Stated:
+    """One column for each label, named after it: 1 or yes, 0 or no, blank where it is unknown."""
+    rows: list[NDArray[np.int64]] = []
+    values: list[NDArray[np.int8]] = []
+    labels: list[str] = []
+    for column in columns:
+        found = _indicator_values(table.frame[column])
+        rows.append(np.arange(len(found)))
+        values.append(found)
+        labels.extend([column] * len(found))
+    all_values = np.concatenate(values)
+    labelled: Bools = np.any(np.stack(values) >= 0, axis=0)
+
+    def error(statement: int, problem: str) -> RarenodeError:
+        return table.error(statement % max(1, len(table.frame)), problem)
+
+    return Stated(np.concatenate(rows), labels, all_values, labelled, error)
+
+
+def are_indicators(table: Table, columns: Sequence[str]) -> bool:
+    """Whether the columns contain nothing but yes, no and blanks."""
+    for column in columns:
+        values = table.frame[column]
+        if values.dtype in (pl.Boolean, pl.Null):
+            continue
+        distinct = values.drop_nulls().unique().cast(pl.String).str.strip_chars().str.to_lowercase().to_list()
+        if not set(distinct) <= YES | NO | UNSURE:
+            return False
+    return True
+
+
+def _indicator_values(column: pl.Series) -> NDArray[np.int8]:
+    words = column.cast(pl.String).str.strip_chars().str.to_lowercase().to_list()
+    meaning = dict.fromkeys(YES, 1) | dict.fromkeys(NO, 0)
+    return np.array([-1 if word is None else meaning.get(word, -1) for word in words], dtype=np.int8)
+
+
+def from_long_file(table: Table, ids: Sequence[str], path: Path) -> Stated:
+    """A file with the columns id, label and, if it has a third, value: yes, no or unknown; 1 where there is none.
+
+    It may have a header; without one, its first id is one of the table's.
+    """
+    records = read_records(path)
+    row_of = _row_numbers(table, ids)
+    entries = list(records.rows)
+    if records.header[0] in row_of:
+        entries.insert(0, (1, list(records.header)))
+    if len(records.header) < 2:
+        raise FileFormatError(path, 1, "expected the columns id and label, and perhaps value")
+    meaning = dict.fromkeys(YES, 1) | dict.fromkeys(NO, 0) | dict.fromkeys(UNSURE, -1)
+    statements = []
+    for line, fields in entries:
+        if not fields[0] or not fields[1]:
+            raise FileFormatError(path, line, "the id or the label is blank")
+        value = 1
+        if len(fields) > 2:
+            word = fields[2].lower()
+            if word not in meaning:
+                raise FileFormatError(path, line, f"expected 1, 0, yes, no or unknown as value, got {fields[2]!r}")
+            value = meaning[word]
+        statements.append((line, fields[0], fields[1], value))
+    return match_ids(table, ids, path, statements)
+
+
+def match_ids(
+    table: Table, ids: Sequence[str], path: Path, statements: Iterable[tuple[int, str, str, int]]
+) -> Stated:
+    """Statements (line, id, label, value) of a file, about the rows of a table with these ids.
+
+    Raises:
+        DataError: no id of the file is one of the table's.
+    """
+    row_of = _row_numbers(table, ids)
+    given = list(statements)
+    kept = [(line, row_of[key], label, value) for line, key, label, value in given if key in row_of]
+    if given and not kept:
+        raise DataError(
+            f"no id of {path} is one of the ids of {table.name}: the first are {given[0][1]!r} and {ids[0]!r}"
+            if len(ids)
+            else f"{table.name} has no rows"
+        )
+    rows = np.array([row for _, row, _, _ in kept], dtype=np.int64)
+    labelled = np.zeros(len(ids), dtype=np.bool_)
+    labelled[rows] = True
+
+    def error(statement: int, problem: str) -> RarenodeError:
+        return FileFormatError(path, kept[statement][0], problem)
+
+    values = np.array([value for *_, value in kept], dtype=np.int8)
+    return Stated(rows, [label for _, _, label, _ in kept], values, labelled, error)
+
+
+def _row_numbers(table: Table, ids: Sequence[str]) -> dict[str, int]:
+    numbers: dict[str, int] = {}
+    for row, key in enumerate(ids):
+        if key in numbers:
+            raise table.error(row, f"the id {key!r} appears twice, so labels cannot be matched to rows")
+        numbers[key] = row
+    return numbers
+
+
+# --- from labels to nodes --------------------------------------------------------------------------------------------
+
+
+class LabelNames:
+    """Finds the node that a label stands for: its name, an alias, a path to it, or a title that no other node has."""
+
+    def __init__(self, hierarchy: Hierarchy, path_separator: str | None = None) -> None:
+        self.hierarchy, self.path_separator = hierarchy, path_separator
+        terms = hierarchy.terms
+        self.aliases: Mapping[str, str] = {} if terms is None else terms.aliases
+        self.obsolete = frozenset[str]() if terms is None else terms.obsolete
+        self.excluded = frozenset[str]() if terms is None else terms.excluded
+        count = Counter(hierarchy.titles)
+        self.titles = {
+            title: node for node, title in zip(hierarchy.nodes, hierarchy.titles, strict=True) if count[title] == 1
+        }
+        self.ambiguous = {title for title, times in count.items() if times > 1}
+
+    def column(self, label: str, is_path: bool = False) -> int | None:
+        """The column of a label's node; None for one that was left out on purpose.
+
+        Raises:
+            DataError: there is no such node; the message suggests one.
+        """
+        index = self.hierarchy.index
+        if label in index:
+            return index[label]
+        if label in self.aliases:
+            return index[self.aliases[label]]
+        if label in self.excluded:
+            return None
+        steps = self._steps(label, is_path)
+        if len(steps) > 1:
+            joined = DEFAULT_SEPARATOR.join(steps)
+            if joined in index:
+                return index[joined]
+            node = self._walk(steps)
+            if node is not None:
+                return index[node]
+        elif label in self.titles:
+            return index[self.titles[label]]
+        raise DataError(self._unknown(label, steps))
+
+    def _steps(self, label: str, is_path: bool) -> list[str]:
+        separator = DEFAULT_SEPARATOR if is_path else self.path_separator
+        if separator is None:
+            separator = DEFAULT_SEPARATOR
+        return [step.strip() for step in label.split(separator.strip() or separator)]
+
+    def _walk(self, steps: list[str]) -> str | None:
+        """The node at the end of a path of names or titles, where nodes are not named by paths."""
+        here = self.titles.get(steps[0], steps[0])
+        if here not in self.hierarchy:
+            return None
+        for step in steps[1:]:
+            below = [node for node in self.hierarchy.children(here) if step in (node, self._title(node))]
+            if len(below) != 1:
+                return None
+            here = below[0]
+        return here
+
+    def _title(self, node: str) -> str:
+        return self.hierarchy.titles[self.hierarchy.index[node]]
+
+    def _unknown(self, label: str, steps: list[str]) -> str:
+        if label in self.obsolete:
+            return f"the label {label!r} is obsolete, and nothing replaces it; remove it or choose another"
+        if label in self.ambiguous or steps[-1] in self.ambiguous:
+            return f"the label {label!r} is the name of several nodes; write the path to it"
+        nodes = self.hierarchy.nodes
+        names = [*self.titles, *nodes] if sum(map(len, nodes)) <= MOST_TO_COMPARE else []
+        near = difflib.get_close_matches(label, names, n=1) or difflib.get_close_matches(steps[-1], names, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        return f"the label {label!r} is not in the hierarchy of {len(nodes)} nodes{hint}"
+
+
+def derive_hierarchy(stated: Stated, path_separator: str | None) -> tuple[Hierarchy, str]:
+    """The hierarchy that paths make, and the separator of their steps.
+
+    Raises:
+        DataError: the labels are not paths.
+    """
+    distinct = list(dict.fromkeys(stated.labels))
+    separator = DEFAULT_SEPARATOR if stated.is_path else (path_separator or guess_separator(distinct))
+    paths = []
+    for label in distinct:
+        steps = [step.strip() for step in label.split(separator.strip() or separator)]
+        if not all(steps):
+            raise stated.error(stated.labels.index(label), f"the path {label[:80]!r} has an empty step")
+        paths.append(DEFAULT_SEPARATOR.join(steps))
+    if not any(DEFAULT_SEPARATOR in path for path in paths):
+        example = f", such as {distinct[0]!r}" if distinct else ""
+        raise DataError(
+            f"the labels{example}, are single names and say nothing of a hierarchy; give one (--hierarchy FILE), or "
+            "write paths such as 'Biota > Corals' (--path-separator names another separator)"
+        )
+    return Hierarchy.from_paths(paths, DEFAULT_SEPARATOR), separator
+
+
+def to_matrix(
+    stated: Stated, hierarchy: Hierarchy, path_separator: str | None, *, below: bool
+) -> tuple[Bools, Bools | None]:
+    """Labels (rows, nodes), and where they are known, or None if they are everywhere.
+
+    Raises:
+        RarenodeError: a label is not in the hierarchy, or a row contradicts itself; the message names the place.
+    """
+    names = LabelNames(hierarchy, path_separator)
+    column_of: dict[str, int] = {}
+    unknown: dict[str, str] = {}
+    for label in dict.fromkeys(stated.labels):
+        try:
+            column = names.column(label, stated.is_path)
+        except DataError as error:
+            unknown[label] = str(error)
+        else:
+            column_of[label] = -1 if column is None else column
+    if unknown:
+        label, problem = next(iter(unknown.items()))
+        rest = f" ({len(unknown) - 1} more labels are not in it either)" if len(unknown) > 1 else ""
+        raise stated.error(stated.labels.index(label), f"{problem}{rest}")
+    columns = np.array([column_of[label] for label in stated.labels], dtype=np.int64)
+    shape = len(stated.labelled), len(hierarchy)
+    matrices: dict[int, Any] = {}
+    for value in (1, 0, -1):
+        chosen = (stated.values == value) & (columns >= 0)
+        if value == 1 or chosen.any():
+            matrices[value] = np.zeros(shape, dtype=np.bool_)
+            matrices[value][stated.rows[chosen], columns[chosen]] = True
+    try:
+        Y, known = complete_labels(hierarchy, matrices[1], matrices.get(0), matrices.get(-1), below=below)
+    except RarenodeError as error:
+        clash = next((s for s in range(len(columns)) if f"row {stated.rows[s]}:" in str(error)), None)
+        if clash is None:
+            raise
+        raise stated.error(clash, str(error).partition(": ")[2]) from None
+    if not stated.labelled.all():
+        known = np.ones(shape, dtype=np.bool_) if known is None else known
+        known[~stated.labelled] = False
+    return Y, known

@@ -1,0 +1,331 @@
+"""Reader for tables, `read_tables`: which columns are features, ids, weights and labels, and what becomes of each.
+
+`TableOptions` says how to read a table. A model keeps them, so that a table of new rows is read in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from rarenode._io.delimited import suffix_of
+from rarenode.data.dataset import Dataset, scored_nodes
+from rarenode.data.readers.frames import Table, column_names, read_table
+from rarenode.data.readers.gaf import from_gaf
+from rarenode.data.readers.labels import (
+    Stated,
+    are_indicators,
+    derive_hierarchy,
+    from_indicators,
+    from_levels,
+    from_long_file,
+    from_sets,
+    to_matrix,
+)
+from rarenode.errors import ArgumentError, DataError, MissingFileError
+from rarenode.hierarchy import Hierarchy, read_hierarchy
+
+Unknown = Literal["none", "below"]
+LabelKind = Literal["sets", "levels", "indicators", "file"]
+
+MOST_LEVELS, LONGEST_LEVEL = 1000, 60
+"""A text column with more distinct values, or a longer one, is taken for free text and not for categories."""
+MOSTLY = 0.5
+"""A text column in which a larger share of values is distinct is no category either, if it has more than a few."""
+FEW = 20
+MOST_BAD = 0.2
+"""If at most this share of the cells of a column are no numbers, these are mistakes, and the column is not text."""
+
+
+def _as_tuple(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
+
+
+class TableOptions(BaseModel):
+    """How to read a table.
+
+    >>> TableOptions(labels="taxa", id="image").labels
+    ('taxa',)
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    labels: Names = ()
+    """A column of sets; several columns, of levels or indicators; or a file with ids and labels. Patterns such as
+    ``level_*`` stand for columns."""
+    id: str | None = None
+    """The column that names the rows."""
+    features: Names = ()
+    """Columns, or patterns of them; empty: all that have no other purpose."""
+    ignore: Names = ()
+    """Columns, or patterns of them, to leave out."""
+    weight: str | None = None
+    """The column with the weights of rows."""
+    separator: str = ";"
+    """What separates the labels in a cell."""
+    path_separator: str | None = None
+    """What separates the steps of a path; None: the common separator that the labels contain."""
+    unknown: Unknown = "none"
+    """Whether what a row's labels leave open is absent (``none``) or unknown ``below`` its deepest labels."""
+    evidence: Names | None = None
+    """Of a GAF file: only annotations with these evidence codes."""
+    exclude_evidence: Names = ()
+    """Of a GAF file: no annotations with these evidence codes."""
+    aspects: Names | None = None
+    """Of a GAF file: only annotations of these: P, F or C."""
+    relations: Names = ("is_a",)
+    """Of an OBO file: the relations that lead to parents."""
+    namespaces: Names | None = None
+    """Of an OBO file: only the terms of these."""
+
+
+def read_tables(
+    paths: Sequence[Path | str],
+    options: TableOptions,
+    *,
+    hierarchy: Hierarchy | Path | str | None = None,
+    features: Sequence[str] | None = None,
+    text: Sequence[str] = (),
+    labels: bool = True,
+) -> tuple[Dataset, TableOptions]:
+    """Read files with the same columns as one dataset.
+
+    Args:
+        paths: CSV, TSV, Parquet or Arrow files.
+        options: how to read them.
+        hierarchy: of the labels, or a file that contains it; None: the one that paths or levels make.
+        features: the features of the model that the rows are for; None chooses them by the options.
+        text: those of them that are categories.
+        labels: whether to read labels; without them nothing is known, and a hierarchy must be given.
+
+    Returns:
+        The dataset, and the options with all columns named and nothing left to guess.
+
+    Raises:
+        MissingFileError, FileFormatError, DataError: see the other readers.
+        ArgumentError: a column is not there, or has two purposes.
+    """
+    names = column_names(paths[0]) if paths else []
+    chosen = _resolve(str(paths[0]) if paths else "", names, options, labels)
+    label_columns = [name for name in chosen.labels if name in names] if labels else []
+    table = read_table(paths, [*label_columns, *text, *([chosen.id] if chosen.id else [])])
+    wanted = _feature_columns(table.name, names, chosen) if features is None else list(features)
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise DataError(f"{table.name} lacks columns of the model: {missing[0]!r}{more}")
+    X = pl.DataFrame([_feature(table, name, None if features is None else name in text) for name in wanted])
+    ids = _ids(table, chosen.id)
+    if labels:
+        tree, Y, known, chosen = _labels(table, ids, chosen, hierarchy)
+    else:
+        if not isinstance(hierarchy, Hierarchy):
+            raise ArgumentError("rows without labels need the hierarchy of a model")
+        tree = hierarchy
+        Y = np.broadcast_to(np.False_, (len(table.frame), len(tree)))
+        known = Y
+    return (
+        Dataset(
+            X=X,
+            Y=Y,
+            known=known,
+            hierarchy=tree,
+            scored=scored_nodes(tree),
+            feature_names=tuple(wanted),
+            ids=ids,
+            sample_weight=_weights(table, chosen.weight),
+            name=str(paths[0]) if len(paths) == 1 else table.name,
+        ),
+        chosen,
+    )
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+
+def _resolve(path: str, names: Sequence[str], options: TableOptions, labels: bool) -> TableOptions:
+    """The options with patterns replaced by columns; a column that is not there is an error."""
+    for what in ("id", "weight"):
+        name = getattr(options, what)
+        if name is not None and name not in names:
+            raise ArgumentError(f"{path} has no column {name!r} ({what}); it has {_some(names)}")
+    update: dict[str, Any] = {"ignore": tuple(each for pattern in options.ignore for each in _match(names, pattern))}
+    if labels and not (len(options.labels) == 1 and is_label_file(options.labels[0], names)):
+        update["labels"] = tuple(dict.fromkeys(each for one in options.labels for each in _found(path, names, one)))
+    return options.model_copy(update=update)
+
+
+def is_label_file(label: str, names: Sequence[str]) -> bool:
+    """Whether a label option names a file rather than a column."""
+    return label not in names and (Path(label).is_file() or suffix_of(label) in (".gaf", ".csv", ".tsv"))
+
+
+def _match(names: Sequence[str], pattern: str) -> list[str]:
+    return [pattern] if pattern in names else [name for name in names if fnmatchcase(name, pattern)]
+
+
+def _found(path: str, names: Sequence[str], pattern: str) -> list[str]:
+    found = _match(names, pattern)
+    if not found:
+        raise ArgumentError(f"{path} has no column {pattern!r}, and there is no such file; it has {_some(names)}")
+    return found
+
+
+def _feature_columns(name: str, names: Sequence[str], options: TableOptions) -> list[str]:
+    taken = {options.id, options.weight, *options.labels, *options.ignore}
+    if options.features:
+        chosen = dict.fromkeys(each for pattern in options.features for each in _found(name, names, pattern))
+        clash = next((each for each in chosen if each in taken - set(options.ignore)), None)
+        if clash is not None and clash in options.features:
+            raise ArgumentError(f"the column {clash!r} cannot be a feature and something else")
+        columns = [each for each in chosen if each not in taken]
+    else:
+        columns = [each for each in names if each not in taken]
+    if not columns:
+        raise ArgumentError(f"{name}: no column is left for features; it has {_some(names)}")
+    return columns
+
+
+def _feature(table: Table, name: str, is_text: bool | None) -> pl.Series:
+    """A column as numbers, booleans or categories; ``is_text`` says which a model expects, None leaves it open."""
+    column = table.frame[name]
+    if column.dtype.is_temporal():
+        raise _refused(table, name, "contains dates or times; replace it by numbers, such as the day of the year")
+    if column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null):
+        if is_text:
+            return column.cast(pl.String)
+        if column.dtype.is_float() and (column.is_infinite().any()):
+            raise table.error(int(column.is_infinite().arg_max() or 0), f"column {name!r}: the number is infinite")
+        return column
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        raise _refused(table, name, f"contains {column.dtype}; expected numbers, booleans or categories")
+    text = column.cast(pl.String).str.strip_chars()
+    text = text.to_frame().select(pl.when(pl.col(name) == "").then(None).otherwise(pl.col(name)).alias(name))[name]
+    if is_text:
+        return text
+    numbers = _as_numbers(text)
+    wrong = numbers.is_null() & text.is_not_null()
+    if not wrong.any():
+        return numbers
+    given = len(text) - text.null_count()
+    if is_text is False or int(wrong.sum()) <= MOST_BAD * given:
+        row = int(wrong.arg_max() or 0)
+        raise table.error(row, f"column {name!r}: expected a number, got {text[row]!r}; leave a missing value blank")
+    if _looks_like_dates(text):
+        raise _refused(table, name, "contains dates; replace it by numbers, such as the day of the year")
+    levels = text.n_unique()
+    longest = text.str.len_chars().max() or 0
+    if levels > MOST_LEVELS or longest > LONGEST_LEVEL or (levels > FEW and levels > MOSTLY * given):
+        example = str(text.drop_nulls()[0])[:40]
+        raise _refused(
+            table,
+            name,
+            f"has {levels:,} distinct values, such as {example!r}, so it is an id or free text and no category; name "
+            "it as the id (--id), or turn text into numbers, for example with scikit-learn's TfidfVectorizer",
+        )
+    return text
+
+
+def _as_numbers(text: pl.Series) -> pl.Series:
+    """Numbers, null where a text is none; a comma may be the decimal point, if no cell has a point."""
+    if text.str.contains(",", literal=True).any() and not text.str.contains(".", literal=True).any():
+        text = text.str.replace(",", ".", literal=True)
+    numbers = text.cast(pl.Float64, strict=False)
+    return numbers.to_frame("n").select(pl.when(pl.col("n").is_finite()).then(pl.col("n")).alias(text.name))[text.name]
+
+
+def _looks_like_dates(text: pl.Series) -> bool:
+    pattern = r"^\d{4}-\d{1,2}-\d{1,2}|^\d{1,2}[./]\d{1,2}[./]\d{2,4}|^\d{1,2}:\d{2}(:\d{2})?$"
+    known = text.drop_nulls()
+    return int(known.str.contains(pattern).sum()) > MOSTLY * len(known)
+
+
+def _refused(table: Table, name: str, problem: str) -> DataError:
+    return DataError(f"{table.name}: column {name!r} {problem}; or leave it out (--ignore {name!r})")
+
+
+def _ids(table: Table, column: str | None) -> tuple[str, ...] | None:
+    if column is None:
+        return None
+    values = table.frame[column].cast(pl.String).str.strip_chars()
+    if values.null_count():
+        raise table.error(int(values.is_null().arg_max() or 0), f"the id in column {column!r} is missing")
+    if values.n_unique() < len(values):
+        row = int((~values.is_first_distinct()).arg_max() or 0)
+        raise table.error(row, f"the id {values[row]!r} in column {column!r} appears twice")
+    return tuple(values.to_list())
+
+
+def _weights(table: Table, column: str | None) -> NDArray[np.float32] | None:
+    if column is None:
+        return None
+    values = _feature(table, column, False).cast(pl.Float64)
+    wrong = values.is_null() | values.is_nan() | (values < 0)
+    if wrong.any():
+        row = int(wrong.arg_max() or 0)
+        raise table.error(row, f"the weight in column {column!r} must be a number of at least 0, got {values[row]}")
+    return values.to_numpy().astype(np.float32)
+
+
+# --- labels ----------------------------------------------------------------------------------------------------------
+
+
+def _labels(
+    table: Table, ids: tuple[str, ...] | None, options: TableOptions, hierarchy: Hierarchy | Path | str | None
+) -> tuple[Hierarchy, NDArray[np.bool_], NDArray[np.bool_] | None, TableOptions]:
+    if not options.labels:
+        raise ArgumentError(
+            f"say where the labels of {table.name} are (--labels): a column of labels, several columns of levels, or a "
+            f"file with ids and labels. The columns are {_some(table.frame.columns)}"
+        )
+    stated = _stated(table, ids, options)
+    if isinstance(hierarchy, str | Path):
+        hierarchy = read_hierarchy(
+            hierarchy,
+            separator=options.path_separator,
+            relations=options.relations,
+            namespaces=options.namespaces,
+        )
+    if hierarchy is None:
+        hierarchy, separator = derive_hierarchy(stated, options.path_separator)
+        options = options.model_copy(update={"path_separator": separator})
+    Y, known = to_matrix(stated, hierarchy, options.path_separator, below=options.unknown == "below")
+    return hierarchy, Y, known, options
+
+
+def _stated(table: Table, ids: tuple[str, ...] | None, options: TableOptions) -> Stated:
+    columns = options.labels
+    if len(columns) == 1 and columns[0] not in table.frame.columns:
+        path = Path(columns[0])
+        if not path.is_file():
+            raise MissingFileError(f"{path}: no such file, and no column of {table.name}")
+        if ids is None:
+            raise ArgumentError(f"to match the labels in {path} to rows, name the column of ids in {table.name} (--id)")
+        if suffix_of(path) == ".gaf":
+            return from_gaf(
+                table,
+                ids,
+                path,
+                evidence=options.evidence,
+                exclude_evidence=options.exclude_evidence,
+                aspects=options.aspects,
+            )
+        return from_long_file(table, ids, path)
+    if len(columns) == 1:
+        return from_sets(table, columns[0], options.separator)
+    return from_indicators(table, columns) if are_indicators(table, columns) else from_levels(table, columns)
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:8])
+    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more columns"
