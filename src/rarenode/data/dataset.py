@@ -64,7 +64,7 @@ class Dataset:
                 "Dataset.from_arrays also takes 0 and 1"
             )
         rows = len(self.Y)
-        if self.X.ndim != 2 or self.X.shape[0] != rows:
+        if len(self.X.shape) != 2 or self.X.shape[0] != rows:
             raise DataError(f"X must have the shape ({rows}, features), as Y has {rows} rows; got {self.X.shape}")
         if self.scored.dtype != np.bool_ or self.scored.shape != (nodes,) or not self.scored.any():
             raise ArgumentError(f"scored must be a boolean mask of {nodes} nodes with at least one set")

@@ -83,7 +83,7 @@ def complete_labels(
 
 
 def _levels_downwards(hierarchy: Hierarchy) -> list[tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]]:
-    """(nodes, starts, parents) for each depth, roots first; a node's parents begin at its start, and end at the next."""
+    """(nodes, starts, parents) for each depth, roots first; a node's parents begin at its start and end at the next."""
     order = np.argsort(hierarchy.edge_children, kind="stable")
     children, above = hierarchy.edge_children[order], hierarchy.edge_parents[order]
     levels: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]] = []

@@ -224,7 +224,7 @@ def _feature(table: Table, name: str, is_text: bool | None) -> pl.Series:
     if _looks_like_dates(text):
         raise _refused(table, name, "contains dates; replace it by numbers, such as the day of the year")
     levels = text.n_unique()
-    longest = text.str.len_chars().max() or 0
+    longest = max(map(len, text.drop_nulls().unique()), default=0)
     if levels > MOST_LEVELS or longest > LONGEST_LEVEL or (levels > FEW and levels > MOSTLY * given):
         example = str(text.drop_nulls()[0])[:40]
         raise _refused(
