@@ -225,6 +225,12 @@ class Settings(BaseModel):
         """Whether the thresholds are fitted to rows that the model was not trained on."""
         return parse_strategy(self.thresholds)[0] != "fixed"
 
+    @property
+    def holds_out_rows(self) -> bool:
+        """Whether some rows are predicted by a model that was not trained on them, without rows for validation."""
+        by_folds = self.cv is not None and (self.needs_held_out_rows or self.patience is not None)
+        return self.holdout is not None or by_folds
+
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
         """The settings of a preset, ``best`` or ``paper``, with changes.

@@ -137,7 +137,7 @@ class _Run:
             engine=self.engine.name,
             settings={name: value for name, value in settings.decisive.items() if name != "engine"},
         )
-        self.checkpoints = Checkpoints(folder, key, settings)
+        self.checkpoints = Checkpoints(folder, key, settings, self.batches)
 
     def begin(self, resume: bool) -> None:
         """Restore the checkpoint, if there is one to resume from."""

@@ -6,6 +6,7 @@ import warnings
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 
@@ -19,6 +20,16 @@ from rarenode.models import Blend, Forest, Model, grow_forest
 from rarenode.training.callbacks import Callback, EpochRecord
 from rarenode.training.loop import train_network
 from rarenode.training.model import TrainedModel, current_versions
+
+
+class How(TypedDict, total=False):
+    """What `train_model` may be told besides rows and settings, and what those who call it pass on."""
+
+    prepare: bool
+    folder: Path | None
+    resume: bool
+    callback: Callback | None
+    title: str
 
 
 def train_model(
