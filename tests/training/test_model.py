@@ -420,7 +420,14 @@ def flip_a_bit(folder: Path) -> None:
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "newer": (edit(lambda r: r.update(version=4, wonders=[])), r"newer rarenode wrote it \(format 4"),
+    "newer": (
+        edit(lambda r: r.update(version=4, wonders=[])),
+        r"newer rarenode wrote it, in format 4; this .* reads format 3.* update rarenode",
+    ),
+    "older": (
+        edit(lambda r: (r.update(version=1), r.pop("source"))),
+        r"older rarenode wrote it, in format 1; this .* reads format 3.* train the model again",
+    ),
     "foreign": (edit(lambda r: r.update(format="other")), "does not describe a rarenode model"),
     "no JSON": (lambda f: (f / "model.json").write_text("{"), "does not describe a rarenode model"),
     "nested": (lambda f: (f / "model.json").write_text("[" * 100_000), "does not describe a rarenode model"),

@@ -256,7 +256,7 @@ def test_every_changed_byte_is_noticed(tmp_path: Path) -> None:
     edits[whole.index(b"loss") + len(b'loss\\":')] = b"7"
     for place, byte in edits.items():
         path.write_bytes(whole[:place] + byte + whole[place + 1 :])
-        with pytest.raises(FileFormatError, match="its checksum .* remove it to begin this training again"):
+        with pytest.raises(FileFormatError, match=r"its checksum .* remove it to begin this training again"):
             train_model(rows(), settings(), folder=tmp_path, resume=True)
 
 
@@ -275,7 +275,7 @@ def test_a_position_outside_the_training_is_refused(tmp_path: Path, changes: dic
     header = json.loads(read_note(path))
     header["position"] |= changes
     write_arrays(path, arrays, json.dumps(header))
-    with pytest.raises(FileFormatError, match="position.* remove it to begin this training again"):
+    with pytest.raises(FileFormatError, match=r"position.* remove it to begin this training again"):
         train_model(rows(), settings(), folder=tmp_path, resume=True)
 
 

@@ -23,6 +23,7 @@ from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models import Blend, Mlp, Model, Output
 from rarenode.models.model import Floats, check_input
+from rarenode.objective.uncertainties import check_kind
 from rarenode.thresholds import ExpectedF, Fixed, Thresholds, make_strategy
 from rarenode.training.callbacks import EpochRecord
 from rarenode.training.model_card import Card, make_card, write_card
@@ -136,6 +137,7 @@ class TrainedModel:
 
         In a blend it is the uncertainty of the networks, without the forest.
         """
+        check_kind(kind)
         result = self.compute(X, uncertainty=kind).uncertainty
         assert result is not None  # noqa: S101 (it was requested)
         return result
