@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -72,6 +73,30 @@ def engine_logits(model: TrainedModel, X: Any) -> Any:
 
 
 # --- prediction ------------------------------------------------------------------------------------------------------
+
+
+def test_predictions_stay_within_n_jobs(decided: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    if vars(numba.config)["NUMBA_NUM_THREADS"] < 2:
+        pytest.skip("numba has one thread here")
+    seen = []
+    predict = Forest.predict_proba
+
+    def noting(self: Forest, X: Any) -> Any:
+        seen.append(numba.get_num_threads())
+        return predict(self, X)
+
+    monkeypatch.setattr(Forest, "predict_proba", noting)
+    before = numba.get_num_threads()
+    numba.set_num_threads(2)
+    try:
+        free, alone = (
+            replace(decided, settings=settings(model="mlp+forest", n_jobs=n)).predict_proba(X) for n in (None, 1)
+        )
+        assert numba.get_num_threads() == 2
+    finally:
+        numba.set_num_threads(before)
+    assert seen == [2, 1]
+    np.testing.assert_array_equal(free, alone)
 
 
 def test_each_member_is_constrained_and_then_averaged(model: TrainedModel) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -19,6 +20,7 @@ from rarenode.config import Settings
 from rarenode.data.dataset import Dataset, require_match
 from rarenode.data.preparation import Preparation, as_float32
 from rarenode.diagnosis import NodeDiagnosis, diagnose
+from rarenode.engines import limited_threads
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models import Blend, Mlp, Model, Output
@@ -69,7 +71,12 @@ class TrainedModel:
 
     def compute(self, X: Any, *, highest: bool = False, uncertainty: str | None = None) -> Output:
         """Probabilities of rows and, if requested, what else one pass through the model yields; see `Model.compute`."""
-        return self.model.compute(self.prepare(X), highest=highest, uncertainty=uncertainty)
+        with self._threads():
+            return self.model.compute(self.prepare(X), highest=highest, uncertainty=uncertainty)
+
+    def _threads(self) -> AbstractContextManager[None]:
+        """Keep to the ``n_jobs`` of the settings."""
+        return limited_threads(self.settings.n_jobs, compiled="forest" in self.settings.models)
 
     def prepare(self, X: Any) -> Floats:
         """The input of the model for raw features."""
@@ -130,7 +137,8 @@ class TrainedModel:
         network = next((part for part in parts if isinstance(part, Mlp)), None)
         if network is None:
             raise ArgumentError(f"a {self.model.kind} has no members; train model='mlp' or 'mlp+forest'")
-        return network.member_probs(self.prepare(X))
+        with self._threads():
+            return network.member_probs(self.prepare(X))
 
     def uncertainty(self, X: Any, kind: str = "gmu") -> Floats:
         """How uncertain the ensemble is about each node, (rows, nodes); kinds are those of `rarenode.uncertainty`.
