@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.data.catalogue import SplitName
+from rarenode.data.catalogue import SPLITS, SplitName
 from rarenode.data.features import as_features, content_arrays, stack_rows, take_rows
 from rarenode.errors import ArgumentError, DataError, LabelError
 from rarenode.hierarchy import Hierarchy
@@ -208,8 +208,10 @@ class DatasetSplits:
         """The rows of a split.
 
         Raises:
-            ArgumentError: the dataset has no such rows.
+            ArgumentError: there is no such split, or the dataset has no such rows.
         """
+        if split not in SPLITS:
+            raise ArgumentError(f"unknown split {split!r}; choose one of {', '.join(SPLITS)}")
         rows: Dataset | None = getattr(self, split)
         if rows is None:
             raise ArgumentError(f"{self.name} has no {split} rows")
@@ -246,6 +248,8 @@ def scored_nodes(hierarchy: Hierarchy, unscored: Sequence[str] | None = None) ->
     """Which nodes count: all but ``unscored``; None leaves out an artificial root, the only root, named ``root``."""
     if unscored is None:
         unscored = [ROOT] if hierarchy.roots == (ROOT,) and len(hierarchy) > 1 else []
+    if isinstance(unscored, str):
+        raise ArgumentError(f"unscored must be a list of nodes, got the text {unscored!r}; write [{unscored!r}]")
     unknown = [node for node in unscored if node not in hierarchy]
     if unknown:
         raise ArgumentError(f"unscored: {unknown[0]!r} is not a node of the hierarchy")

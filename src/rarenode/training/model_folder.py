@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from rarenode._io.arrays import read_arrays, write_arrays
-from rarenode._io.files import replacing
+from rarenode._io.files import is_file, replacing
 from rarenode._io.text import explain
 from rarenode.config import Settings
 from rarenode.config.choices import Rule
@@ -28,6 +28,7 @@ from rarenode.models import MODELS, Model
 from rarenode.models.model import Layout
 from rarenode.thresholds import Thresholds
 from rarenode.training.callbacks import EpochRecord
+from rarenode.version import __version__
 
 FILES = PARAMETERS, RECORD, CARD = "model.safetensors", "model.json", "README.md"
 VERSION = 3
@@ -206,7 +207,7 @@ def read_model_folder(folder: Path) -> tuple[ModelFile, Hierarchy, Model]:
         FileFormatError: a file is damaged, or belongs to another model or another version of rarenode.
     """
     for name in (RECORD, PARAMETERS):
-        if not (folder / name).is_file():
+        if not is_file(folder / name):
             raise MissingFileError(f"{folder} does not contain a complete model: {name} is missing")
     record = _read_record(folder / RECORD)
     hierarchy = _hierarchy(folder / RECORD, record)
@@ -243,9 +244,14 @@ def _read_record(path: Path) -> ModelFile:
         head = _Head.model_validate_json(text)
     except ValidationError as error:
         raise FileFormatError(path, None, f"it does not describe a rarenode model: {explain(error, _Head)}") from None
-    if head.version > VERSION:
+    if head.version != VERSION:
+        is_newer = head.version > VERSION
+        age, remedy = ("a newer", "update rarenode") if is_newer else ("an older", "train the model again")
         raise FileFormatError(
-            path, None, f"a newer rarenode wrote it (format {head.version}; this one reads up to {VERSION})"
+            path,
+            None,
+            f"{age} rarenode wrote it, in format {head.version}; this one, {__version__}, reads format {VERSION}. "
+            f"Load it with the rarenode that wrote it, or {remedy}",
         )
     try:
         return ModelFile.model_validate_json(text)
