@@ -7,17 +7,27 @@ from typing import Annotated, Any
 
 import typer
 
-from rarenode.cli.options import Quiet, Root, not_empty, with_settings
+from rarenode.cli.options import Quiet, Root, not_empty, with_settings, with_table_options
 from rarenode.config import Settings
 from rarenode.config.choices import Preset
 
 
 @with_settings
+@with_table_options
 def fit(
     data: Annotated[
         str,
-        typer.Argument(metavar="DATA", help="A name from `rarenode data list`, or an ARFF file.", show_default=False),
+        typer.Argument(
+            metavar="DATA",
+            help="A table (.csv, .tsv, .parquet, .arrow), a pattern of tables, an ARFF file, or a name from "
+            "`rarenode data list`.",
+            show_default=False,
+        ),
     ],
+    valid: Annotated[
+        str | None, typer.Argument(metavar="[VALID]", help="A table of validation rows.", show_default=False)
+    ] = None,
+    *,
     out: Annotated[
         Path,
         typer.Option(metavar="RUN", help="The folder to save the model in.", show_default=False, parser=not_empty),
@@ -33,6 +43,17 @@ def fit(
     report: Annotated[bool, typer.Option(help="Write RUN/report.html; see `rarenode report`.")] = True,
     root: Root = None,
     quiet: Quiet = False,
+    hierarchy: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The hierarchy of the labels: .obo, .json, or a table of edges, parents, paths or levels; see "
+            "`rarenode hierarchy --help`. Default: the one that paths or levels make.",
+            show_default=False,
+            rich_help_panel="Tables",
+        ),
+    ] = None,
+    table: dict[str, Any],
     **settings: Any,
 ) -> None:
     """Train a model that predicts which nodes a row has, and save it in the folder RUN.
@@ -54,8 +75,15 @@ def fit(
     RUN/report.html shows which nodes are found, which are missed, and why: in the test rows of a dataset of the
     catalogue, otherwise in held-out rows, whose predictions RUN/held_out.safetensors keeps.
 
+    A table has a column for each feature. --labels says where the labels are, as a column of labels
+    ('Biota > Corals; Biota > Sponges'), a column for each level, a column for each label, or a file with ids and
+    labels. The model remembers all that, so that `rarenode predict` needs only a table of new rows.
+
     \b
     Examples:
+      rarenode fit survey.csv --labels taxa --id image --out runs/survey
+      rarenode fit survey.csv --labels 'level_*' --unknown below --out runs/levels
+      rarenode fit genes.parquet --id gene --labels human.gaf.gz --hierarchy go-basic.obo.gz --out runs/go
       rarenode fit cellcycle_FUN --out runs/best
       rarenode fit cellcycle_FUN --out runs/best --resume
       rarenode fit cellcycle_FUN --out runs/recall --thresholds expected_f2
@@ -73,7 +101,18 @@ def fit(
     base = stored if stored is not None and preset is None else _preset(preset or "best", data)
     chosen = base.changed(in_file, **settings)
     callback = ShowProgress(Progress(quiet))
-    run = Run.fit(data, out, chosen, resume=resume, report=report, callback=callback, root=root)
+    run = Run.fit(
+        data,
+        out,
+        chosen,
+        valid=valid,
+        hierarchy=hierarchy,
+        options=table or None,
+        resume=resume,
+        report=report,
+        callback=callback,
+        root=root,
+    )
     if quiet:
         return
     model = run.model

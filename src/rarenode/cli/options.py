@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from rarenode.config import PRESETS, Settings, describe, setting_fields
+from rarenode.data.table_options import TableOptions
 
 SplitName = Literal["train", "valid", "test"]
 
@@ -72,19 +73,63 @@ class CommandWithOldNames(TyperCommand):
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for every setting, in place of its ``**settings``; those given are passed on."""
-    own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.kind is not p.VAR_KEYWORD]
-    names = [name for name, *_ in setting_fields()]
+    return _with_options(command, {name: _option(name, main) for name, _, _, main in setting_fields()})
+
+
+def with_table_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for every one of `TableOptions`; those given are passed on in its ``table``."""
+    fields = TableOptions.model_fields
+    wrapped = _with_options(command, {name: _table_option(name) for name in fields}, into="table")
+    return wrapped
+
+
+def _table_option(name: str) -> Any:
+    field = TableOptions.model_fields[name]
+    several = "tuple" in str(field.annotation)
+    kind = list[str] if several else Literal["none", "below"] if name == "unknown" else str
+    metavar = {"labels": "COLUMNS|FILE", "separator": "TEXT", "path_separator": "TEXT"}.get(
+        name, "NAMES" if several else "COLUMN"
+    )
+    return Annotated[
+        kind | None,
+        typer.Option(
+            f"--{name.replace('_', '-')}",
+            metavar=None if name == "unknown" else metavar,
+            help=field.description,
+            show_default=False if field.default in ((), None) else str(field.default),
+            rich_help_panel="Tables",
+        ),
+    ]
+
+
+def split_names(given: list[str]) -> tuple[str, ...]:
+    """Names that were given one by one or, separated by commas, together."""
+    return tuple(name.strip() for each in given for name in each.split(",") if name.strip())
+
+
+def _with_options(
+    command: Callable[..., None], annotations: dict[str, Any], into: str | None = None
+) -> Callable[..., None]:
+    parameters = inspect.signature(command, eval_str=True).parameters.values()
+    own = [p for p in parameters if p.kind is not p.VAR_KEYWORD and p.name != into]
+    rest = [p for p in parameters if p.kind is p.VAR_KEYWORD] if into is not None else []
+    names = list(annotations)
     options = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_option(name, main))
-        for name, _, _, main in setting_fields()
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in annotations.items()
     ]
 
     def wrapped(**values: Any) -> None:
         given = {name: values.pop(name) for name in names}
-        command(**values, **{name: value for name, value in given.items() if value is not None})
+        chosen = {name: value for name, value in given.items() if value not in (None, [])}
+        if into is None:
+            command(**values, **chosen)
+        else:
+            lists = {name: split_names(v) if isinstance(v, list) else v for name, v in chosen.items()}
+            command(**values, **{into: lists})
 
     wrapped.__doc__, wrapped.__name__ = command.__doc__, command.__name__
-    wrapped.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]
+    wrapped.__signature__ = inspect.Signature([*own, *options, *rest])  # type: ignore[attr-defined]
     wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *options)}
     return wrapped
 

@@ -9,13 +9,15 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rarenode.data.catalogue import SPLITS, SplitName
 from rarenode.data.features import as_features, content_arrays, stack_rows, take_rows
+from rarenode.data.table_options import TableOptions, table_options
 from rarenode.errors import ArgumentError, DataError, LabelError
 from rarenode.hierarchy import Hierarchy
 
@@ -50,6 +52,9 @@ class Dataset:
     n_counted: int | None = None
     """So many of the rows, the first ones, define the node weights and are resampled; None: all. The paper trains on
     training and validation rows, but counts and resamples only the former."""
+
+    reading: TableOptions | None = None
+    """How the rows were read, if they come from a table; a model keeps it."""
 
     def __post_init__(self) -> None:
         X, names = as_features(self.X)
@@ -125,6 +130,38 @@ class Dataset:
             sample_weight=None if sample_weight is None else np.asarray(sample_weight, dtype=np.float32),
             name=name,
         )
+
+    @classmethod
+    def read(
+        cls,
+        *sources: Any,
+        hierarchy: Hierarchy | Path | str | None = None,
+        kind: Literal["auto", "tree", "dag"] = "auto",
+        **options: Any,
+    ) -> Dataset:
+        """Read files, or a data frame, as one dataset.
+
+        Args:
+            sources: CSV, TSV, Parquet, Arrow or ARFF files with the same columns; or one pandas or polars data frame,
+                whose index, if it has one, are the ids.
+            hierarchy: of the labels, or a file that contains it (see `rarenode.hierarchy.read_hierarchy`); None: the
+                one that paths or levels make.
+            kind: of an ARFF file: whether its classes form a ``tree`` or a ``dag``.
+            options: which columns are what, as in `TableOptions`: ``labels``, ``id``, ``features``, ...
+
+        Raises:
+            MissingFileError: there is no such file.
+            FileFormatError: a file is malformed; the message names the line.
+            DataError, ArgumentError: columns cannot be used, or are not there.
+
+        >>> import polars as pl
+        >>> table = pl.DataFrame({"image": ["a", "b"], "depth": [3, 5], "taxa": ["Biota > Corals", "Biota > Sponges"]})
+        >>> Dataset.read(table, labels="taxa", id="image")
+        <Dataset the data frame: 2 rows, 1 features, <Hierarchy: tree of 3 nodes and 2 edges, depth 1>>
+        """
+        from rarenode.data.readers import read  # noqa: PLC0415 (readers return datasets)
+
+        return read(sources, hierarchy=hierarchy, kind=kind, options=table_options(options))
 
     def __len__(self) -> int:
         return len(self.Y)

@@ -30,7 +30,7 @@ def as_features(X: Any) -> tuple[Any, tuple[str, ...] | None]:
     if is_frame(X):
         return _from_frame(X)
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
-        return _from_frame(_from_pandas(X))
+        return _from_frame(frame_from_pandas(X))
     try:
         array = np.asarray(X)
     except (TypeError, ValueError, RuntimeError) as error:  # ragged lists, tensors on another device
@@ -46,6 +46,11 @@ def as_features(X: Any) -> tuple[Any, tuple[str, ...] | None]:
 def is_frame(X: Any) -> bool:
     """Whether X is a polars data frame."""
     return type(X).__module__.startswith("polars")
+
+
+def text_features(X: Any) -> tuple[str, ...]:
+    """The columns of a data frame that are categories."""
+    return tuple(name for name in X.columns if not X[name].dtype.is_numeric()) if is_frame(X) else ()
 
 
 def take_rows(X: Any, rows: Any) -> Any:
@@ -85,7 +90,8 @@ def content_arrays(X: Any) -> list[Any]:
     return [X]
 
 
-def _from_pandas(X: Any) -> Any:
+def frame_from_pandas(X: Any) -> Any:
+    """A pandas data frame as a polars one; the index is left out."""
     import polars as pl  # noqa: PLC0415 (it takes a tenth of a second to load)
 
     columns = {}

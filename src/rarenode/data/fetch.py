@@ -201,7 +201,7 @@ def _mismatch(entry: CatalogueEntry, file: CatalogueFile, path: Path) -> str | N
         found = _sha256(path)
         return None if found == file.sha256 else f"its sha256 is {found} instead of {file.sha256}"
     try:
-        content = read(path, entry.kind)
+        content = read(path, kind=entry.kind)
     except RarenodeError as error:
         return f"it cannot be read ({error})"
     features, nodes = content.n_features, len(content.hierarchy.nodes)

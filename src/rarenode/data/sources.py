@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -11,23 +12,33 @@ from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, catalogue, da
 from rarenode.data.dataset import Dataset, DatasetSplits, scored_nodes
 from rarenode.data.preparation import Preparation
 from rarenode.data.readers import read
+from rarenode.data.table_options import Expected, TableOptions
 from rarenode.errors import ArgumentError, DataError, MissingFileError
 from rarenode.hierarchy import Hierarchy
 
 Prepare = Literal["none", "no_leakage"]
-Data = str | Path | Dataset | DatasetSplits
-"""What can be trained on, evaluated and predicted: rows, a file of rows, or a name of the catalogue."""
+Data = str | Path | Sequence[str | Path] | Dataset | DatasetSplits
+"""What can be trained on, evaluated and predicted: rows, one or more files of rows, or a name of the catalogue."""
 
 
 def open_data(
-    data: Data, root: Path | str | None = None, hierarchy: Hierarchy | None = None
+    data: Data,
+    root: Path | str | None = None,
+    *,
+    options: TableOptions | None = None,
+    hierarchy: Hierarchy | Path | str | None = None,
+    expected: Expected | None = None,
+    labels: bool = True,
 ) -> Dataset | DatasetSplits:
     """Read rows, unless they are given as such.
 
     Args:
-        data: rows, a file, or a name of the catalogue.
+        data: rows, a file, a pattern such as ``part-*.csv``, several files of one table, or a name of the catalogue.
         root: the folder that holds the datasets of the catalogue.
-        hierarchy: of the model that the rows are for, if there is one; rows without labels do not show it.
+        options: which columns of a table are what; see `rarenode.data.readers.read`, as for the other arguments.
+        hierarchy: of the labels of a table, or a file that contains it.
+        expected: what the model expects that the rows are for, if there is one.
+        labels: whether labels are needed.
 
     Raises:
         MissingFileError: there is no such file.
@@ -36,20 +47,31 @@ def open_data(
     """
     if isinstance(data, Dataset | DatasetSplits):
         return data
+    if isinstance(data, Sequence) and not isinstance(data, str) and all(isinstance(one, str | Path) for one in data):
+        return read(data, options=options, hierarchy=hierarchy, expected=expected, labels=labels)
     if not isinstance(data, str | Path):
         raise ArgumentError(
             f"data must be a Dataset, a file or a name of the catalogue, got {type(data).__name__}; "
-            "Dataset.from_arrays makes one of arrays, and TrainedModel.predict takes features"
+            "Dataset.from_arrays makes one of arrays, Dataset.read of a data frame, and TrainedModel.predict takes "
+            "features"
         )
     if str(data) in catalogue():
         return load_dataset(str(data), root)
     path = Path(data)
-    if exists(path):
-        return read(path, "tree" if hierarchy is not None and any("/" in n for n in hierarchy.nodes) else "auto")
+    found = [path] if exists(path) else files_like(path)
+    if found:
+        return read(found, options=options, hierarchy=hierarchy, expected=expected, labels=labels)
     if path.suffix or len(path.parts) > 1:
         raise MissingFileError(f"{data}: there is no such file, and no dataset of the catalogue has that name")
     find_entry(str(data))  # raises, and suggests a name that is close
     raise MissingFileError(f"{data}: there is no such file")
+
+
+def files_like(path: Path) -> list[Path]:
+    """The files that a pattern stands for, sorted; none if there is no pattern in the path."""
+    if not any(character in str(path) for character in "*?["):
+        return []
+    return sorted(path.parent.glob(path.name))
 
 
 def load_dataset(name: str, root: Path | str | None = None, prepare: Prepare = "none") -> DatasetSplits:
@@ -95,7 +117,7 @@ def _read(entry: CatalogueEntry, file: CatalogueFile, folder: Path) -> Dataset:
     path = folder / file.path
     if not is_file(path):
         raise MissingFileError(f"{entry.name}: {path} is not there. {_how_to_get(entry, file, folder)}")
-    content = read(path, entry.kind)
+    content = read(path, kind=entry.kind)
     found = {
         "rows": len(content.Y),
         "features": content.n_features,

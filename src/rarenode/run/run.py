@@ -3,12 +3,15 @@
 The folder contains the model (``model.json``, ``model.safetensors``, ``README.md``), ``settings.toml``,
 ``report.html`` and, if the report is about held-out rows, their predictions in ``held_out.safetensors``, from which it
 can be written again. While a training is under way it also contains checkpoints and, in ``.fold-1``, ``.fold-2``, ...,
-the models of folds. ``settings.toml`` is written before training begins, so a stopped training is resumed without
-repeating its settings. A run never overwrites another: a folder that contains one is refused.
+the models of folds. ``settings.toml`` and, for a table, ``table.json`` are written before training begins, so a stopped
+training is resumed without repeating its options. A run never overwrites another: a folder that contains one is
+refused.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,9 +26,12 @@ from rarenode._io.files import exists, is_dir, replacing, sole_use
 from rarenode._io.text import explain
 from rarenode.config import Settings
 from rarenode.data.catalogue import SplitName, catalogue
-from rarenode.data.dataset import Dataset, DatasetSplits
+from rarenode.data.dataset import Dataset, DatasetSplits, require_match
+from rarenode.data.features import text_features
 from rarenode.data.sources import Data, open_data
+from rarenode.data.table_options import Expected, table_options
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError, ResumeError, TrainingError
+from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import GroupedSummary, summarize_groups
 from rarenode.models import Output
 from rarenode.objective.uncertainties import check_kind
@@ -39,7 +45,7 @@ from rarenode.training.out_of_fold import OutOfFold, fold_folders, remove_folds
 from rarenode.training.train import require_labels
 from rarenode.version import __version__
 
-SETTINGS, REPORT, HELD_OUT = "settings.toml", "report.html", "held_out.safetensors"
+SETTINGS, TABLE, REPORT, HELD_OUT = "settings.toml", "table.json", "report.html", "held_out.safetensors"
 TRAINED_ON = "the model was trained on these rows; scores on new rows will be lower"
 
 
@@ -97,6 +103,9 @@ class Run:
         folder: Path | str,
         settings: Settings | None = None,
         *,
+        valid: Data | None = None,
+        hierarchy: Hierarchy | Path | str | None = None,
+        options: Mapping[str, Any] | None = None,
         resume: bool = False,
         report: bool = True,
         callback: Callback | None = None,
@@ -108,6 +117,9 @@ class Run:
             data: rows, a file of rows, or a name of the catalogue, whose training and validation rows are used.
             folder: where the run is kept; it is created.
             settings: how to train and decide; None: the defaults or, with ``resume``, those of the stopped run.
+            valid: validation rows; early stopping and thresholds then use these, instead of ``cv`` and ``holdout``.
+            hierarchy: of the labels of a table, or a file that contains it; None: the one that paths or levels make.
+            options: which columns of a table are what, as in `TableOptions`: ``labels``, ``id``, ``features``, ...
             resume: continue a training that was stopped; if it is finished, write only a report that is not there.
             report: also write ``report.html``, about rows that were not used for training. If there are none, or if
                 ``held_out.safetensors`` of a finished run was removed, there is no report.
@@ -125,19 +137,25 @@ class Run:
                 f"settings must be Settings or None, got {type(settings).__name__}; Settings(epochs=10) is an example"
             )
         run = cls(folder)
-        opened = open_data(data, root)
         stored = run.stored_settings() if resume else None
+        if resume and options is None and hierarchy is None:
+            options, hierarchy = run._stored_table()
+        opened = open_data(data, root, options=table_options(options or {}), hierarchy=hierarchy)
         settings = settings or stored or Settings()
-        rows, valid = _training_rows(opened, settings)
+        rows, validation = _training_rows(opened, settings)
         rows = require_labels(rows, "training")
+        if valid is not None:
+            validation = _validation_rows(valid, rows, root)
         with ExitStack() as locks:
             locks.enter_context(sole_use(run.folder))
             for part in fold_folders(run.folder):
                 locks.enter_context(sole_use(part))
             is_new = not run._is_finished(rows, settings, resume)
             if is_new:
-                run._write_settings(rows.name, settings)
-                fitted = fit_model(rows, settings, valid=valid, folder=run.folder, resume=resume, callback=callback)
+                run._write_settings(rows.name, settings, options, hierarchy)
+                fitted = fit_model(
+                    rows, settings, valid=validation, folder=run.folder, resume=resume, callback=callback
+                )
                 try:
                     if fitted.held_out is not None and isinstance(opened, Dataset):
                         run._write_held_out(fitted.held_out, fitted.model)
@@ -186,6 +204,7 @@ class Run:
         *,
         split: SplitName | None = None,
         thresholds: str | None = None,
+        options: Mapping[str, Any] | None = None,
         root: Path | str | None = None,
     ) -> Evaluation:
         """Compare the model's decisions with the labels of rows.
@@ -195,12 +214,13 @@ class Run:
                 was trained on.
             split: which part of a dataset that has parts; None: test.
             thresholds: a strategy that needs no labels, instead of the model's thresholds.
+            options: options of a table that differ from those of the training table, such as a file of labels.
             root: the folder that holds the datasets of the catalogue.
 
         Raises:
             DataError: the rows have no labels, or other features or another hierarchy than the model.
         """
-        rows = self._labelled_rows(data, split, root)
+        rows = self._labelled_rows(data, split, root, options)
         model = self.model
         probs = model.predict_proba(rows.X)
         chosen = model.decides_with if thresholds is None else model.thresholds_for(probs, thresholds)
@@ -228,7 +248,7 @@ class Run:
         """
         check_kind(uncertainty)
         model = self.model
-        rows = self._rows(data, split, root)
+        rows = self._rows(data, split, root, labels=False)
         model.check_match(rows, labels=False)
         output = model.compute(rows.X, uncertainty=uncertainty)
         assert output.uncertainty is not None  # noqa: S101 (it was requested)
@@ -289,20 +309,37 @@ class Run:
 
     # --- inside --------------------------------------------------------------------------------------------------
 
-    def _rows(self, data: Data | None, split: SplitName | None, root: Path | str | None) -> Dataset:
+    def _rows(
+        self,
+        data: Data | None,
+        split: SplitName | None,
+        root: Path | str | None,
+        options: Mapping[str, Any] | None = None,
+        *,
+        labels: bool = True,
+    ) -> Dataset:
         if data is None:
             data = self.model.source
             if data not in catalogue():
                 raise ArgumentError(f"{self.folder} was not trained on a dataset of the catalogue; name the data")
-        opened = open_data(data, root, self.model.hierarchy)
+        expected = self.model.expects
+        opened = open_data(
+            data, root, options=table_options(options or {}, expected.reading), expected=expected, labels=labels
+        )
         if isinstance(opened, DatasetSplits):
             return opened.part(split or "test")
         if split is not None:
             raise ArgumentError(f"{opened.name or 'the data'} has no {split} rows: it is not divided into parts")
         return opened
 
-    def _labelled_rows(self, data: Data | None, split: SplitName | None, root: Path | str | None) -> Dataset:
-        rows = self._rows(data, split, root)
+    def _labelled_rows(
+        self,
+        data: Data | None,
+        split: SplitName | None,
+        root: Path | str | None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Dataset:
+        rows = self._rows(data, split, root, options)
         self.model.check_match(rows, labels=True)
         labelled = rows.with_labels_only()
         rows.hierarchy.require_closed(labelled.Y)
@@ -360,12 +397,33 @@ class Run:
         folds = any((part / name).exists() for part in fold_folders(self.folder) for name in (CHECKPOINT, RECORD))
         return folds and not (self.folder / RECORD).exists()
 
-    def _write_settings(self, source: str, settings: Settings) -> None:
+    def _stored_table(self) -> tuple[dict[str, Any] | None, str | None]:
+        """The options of the table and the hierarchy file that the run was started with."""
+        path = self.folder / TABLE
+        if not exists(path):
+            return None, None
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            return dict(content["options"]), None if content["hierarchy"] is None else str(content["hierarchy"])
+        except (OSError, ValueError, KeyError, TypeError):
+            raise FileFormatError(path, None, "it is damaged; remove it, and repeat the options of the table") from None
+
+    def _write_settings(
+        self,
+        source: str,
+        settings: Settings,
+        options: Mapping[str, Any] | None,
+        hierarchy: Hierarchy | Path | str | None,
+    ) -> None:
         if self._is_begun():  # a checkpoint belongs to the settings that are there already
             return
         try:
             with replacing(self.folder / SETTINGS) as (part,):
                 part.write_text(f"# rarenode {__version__}: fit {source!r}\n\n{settings.to_toml()}", encoding="utf-8")
+            if options and not isinstance(hierarchy, Hierarchy):
+                given = {"options": dict(options), "hierarchy": None if hierarchy is None else str(hierarchy)}
+                with replacing(self.folder / TABLE) as (part,):
+                    part.write_text(json.dumps(given, indent=1, default=list), encoding="utf-8")
         except OSError as error:
             raise ArgumentError(f"{self.folder}: settings cannot be written: {error}") from None
 
@@ -434,6 +492,17 @@ def _with_parts(model: TrainedModel, opened: Dataset | DatasetSplits) -> Trained
     parts = {"train": opened.train, "valid": opened.valid}
     known = {name: part.fingerprint for name, part in parts.items() if part is not None}
     return replace(model, fingerprints={**model.fingerprints, **known})
+
+
+def _validation_rows(valid: Data, rows: Dataset, root: Path | str | None) -> Dataset:
+    """Rows that are read as the training rows were."""
+    expected = Expected(rows.hierarchy, rows.feature_names, text_features(rows.X), rows.reading)
+    opened = open_data(valid, root, options=rows.reading, expected=expected)
+    if isinstance(opened, DatasetSplits):
+        raise ArgumentError(f"{opened.name}: validation rows must be one table, not a dataset with parts")
+    name = opened.name or "the validation rows"
+    require_match(name, opened.feature_names, opened.hierarchy, rows.feature_names, rows.hierarchy)
+    return replace(opened, scored=rows.scored)
 
 
 def _training_rows(opened: Dataset | DatasetSplits, settings: Settings) -> tuple[Dataset, Dataset | None]:

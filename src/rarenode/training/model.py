@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 from rarenode._io.text import storable
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset, require_match
+from rarenode.data.features import is_frame
 from rarenode.data.preparation import Preparation, as_float32
+from rarenode.data.table_options import Expected, TableOptions
 from rarenode.diagnosis import NodeDiagnosis, diagnose
 from rarenode.engines import limited_threads
-from rarenode.errors import ArgumentError
+from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models import Blend, Mlp, Model, Output
 from rarenode.models.model import Floats, check_input
@@ -60,6 +62,8 @@ class TrainedModel:
     """What `predict` decides with; None is 0.5 for every node."""
     source: str = ""
     """Where the training rows came from."""
+    reading: TableOptions | None = None
+    """How the table was read that they came from, if it was one."""
 
     def with_thresholds(self, thresholds: Thresholds) -> Self:
         """The same model, with these thresholds."""
@@ -79,12 +83,27 @@ class TrainedModel:
         return limited_threads(self.settings.n_jobs, compiled="forest" in self.settings.models)
 
     def prepare(self, X: Any) -> Floats:
-        """The input of the model for raw features."""
+        """The input of the model for raw features; columns of a data frame are found by their names.
+
+        Raises:
+            DataError: a column is missing, or features cannot be used.
+        """
+        X = self._select(X)
         if self.preparation is not None:
             return self.preparation.apply(X)
         features = as_float32(X)
         check_input(features, self.model.n_features)
         return features
+
+    def _select(self, X: Any) -> Any:
+        """The features of the model, in its order, if X has names for them."""
+        if not (is_frame(X) or hasattr(X, "columns")) or self.feature_names is None:
+            return X
+        missing = [name for name in self.feature_names if name not in set(map(str, X.columns))]
+        if missing:
+            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            raise DataError(f"the data frame lacks columns that the model needs: {missing[0]!r}{more}")
+        return X[list(self.feature_names)]
 
     def predict_proba(self, X: Any) -> Floats:
         """Coherent probabilities (rows, nodes): a parent's is never below its child's."""
@@ -164,6 +183,16 @@ class TrainedModel:
             uncertainty=output.uncertainty,
         )
 
+    @property
+    def expects(self) -> Expected:
+        """What files of rows for this model must have."""
+        names = self.feature_names
+        categories = None if self.preparation is None else self.preparation.categories
+        text: tuple[str, ...] = ()
+        if names is not None and categories is not None:
+            text = tuple(name for name, each in zip(names, categories, strict=True) if each is not None)
+        return Expected(self.hierarchy, names, text, self.reading)
+
     def check_match(self, data: Dataset, *, labels: bool) -> None:
         """Make sure that rows have the model's features and, where labels matter, its hierarchy.
 
@@ -210,6 +239,7 @@ class TrainedModel:
             feature_names=self.feature_names,
             source=storable(self.source),
             thresholds=self.thresholds,
+            reading=self.reading,
         )
 
     @classmethod
@@ -235,6 +265,7 @@ class TrainedModel:
             feature_names=record.feature_names,
             source=record.source,
             thresholds=record.as_thresholds(),
+            reading=record.reading,
         )
 
 

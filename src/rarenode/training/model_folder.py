@@ -22,8 +22,9 @@ from rarenode._io.text import explain
 from rarenode.config import Settings
 from rarenode.config.choices import Rule
 from rarenode.data.preparation import Categories, Preparation
+from rarenode.data.table_options import TableOptions
 from rarenode.errors import ArgumentError, FileFormatError, HierarchyError, MissingFileError
-from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy import Hierarchy, Terms
 from rarenode.models import MODELS, Model
 from rarenode.models.model import Layout
 from rarenode.thresholds import Thresholds
@@ -48,6 +49,24 @@ class _Head(BaseModel):
     version: Annotated[int, Field(ge=1)]
 
 
+class TermsRecord(BaseModel):
+    """The content of `Terms`."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    titles: tuple[str, ...]
+    namespaces: tuple[str, ...] | None = None
+    aliases: dict[str, str] = {}
+    obsolete: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+
+    def as_terms(self) -> Terms:
+        """As a `Terms`."""
+        return Terms(
+            self.titles, self.namespaces, self.aliases, frozenset(self.obsolete), frozenset(self.excluded)
+        )
+
+
 class HierarchyRecord(BaseModel):
     """A hierarchy: names in column order, and edges as pairs of columns, the parent's first."""
 
@@ -55,6 +74,23 @@ class HierarchyRecord(BaseModel):
 
     nodes: tuple[str, ...]
     edges: tuple[tuple[Count, Count], ...]
+    terms: TermsRecord | None = None
+
+    @classmethod
+    def describe(cls, hierarchy: Hierarchy) -> Self:
+        """The record of a hierarchy."""
+        edges = zip(hierarchy.edge_parents.tolist(), hierarchy.edge_children.tolist(), strict=True)
+        terms = hierarchy.terms
+        if terms is None:
+            return cls(nodes=hierarchy.nodes, edges=tuple(edges))
+        described = TermsRecord(
+            titles=terms.titles,
+            namespaces=terms.namespaces,
+            aliases=dict(terms.aliases),
+            obsolete=tuple(sorted(terms.obsolete)),
+            excluded=tuple(sorted(terms.excluded)),
+        )
+        return cls(nodes=hierarchy.nodes, edges=tuple(edges), terms=described)
 
 
 class CategoriesRecord(BaseModel):
@@ -80,6 +116,13 @@ class PreparationRecord(BaseModel):
     def n_features(self) -> int:
         """Features, before categories become columns."""
         return len(self.fill) if self.categories is None else len(self.categories)
+
+    @property
+    def width(self) -> int:
+        """Columns that categories and numbers become."""
+        if self.categories is None:
+            return len(self.fill)
+        return sum(1 if one is None else len(one.levels) + one.pooled for one in self.categories)
 
     def as_preparation(self) -> Preparation:
         """As arrays."""
@@ -133,6 +176,8 @@ class ModelFile(BaseModel):
     fingerprints: dict[str, Sha256]
     """``parameters`` is that of ``model.safetensors``."""
     thresholds: ThresholdsRecord | None = None
+    reading: TableOptions | None = None
+    """How the table was read that the model was trained on."""
 
     @classmethod
     def describe(
@@ -151,15 +196,16 @@ class ModelFile(BaseModel):
         feature_names: tuple[str, ...] | None,
         source: str,
         thresholds: Thresholds | None,
+        reading: TableOptions | None,
     ) -> Self:
         """The record of a model."""
-        edges = zip(hierarchy.edge_parents.tolist(), hierarchy.edge_children.tolist(), strict=True)
         statistics = None
         if preparation is not None:
             statistics = PreparationRecord(
                 fill=tuple(preparation.fill.tolist()),
                 mean=tuple(preparation.mean.tolist()),
                 deviation=tuple(preparation.deviation.tolist()),
+                categories=None if preparation.categories is None else tuple(map(_described, preparation.categories)),
             )
         return cls(
             source=source,
@@ -167,7 +213,7 @@ class ModelFile(BaseModel):
             engine=engine,
             model={"kind": model.kind} | model.describe(),
             feature_names=feature_names,
-            hierarchy=HierarchyRecord(nodes=hierarchy.nodes, edges=tuple(edges)),
+            hierarchy=HierarchyRecord.describe(hierarchy),
             unscored=tuple(node for node, counts in zip(hierarchy.nodes, scored.tolist(), strict=True) if not counts),
             training_positives=tuple(training_positives.tolist()),
             preparation=statistics,
@@ -177,11 +223,16 @@ class ModelFile(BaseModel):
             thresholds=None
             if thresholds is None
             else ThresholdsRecord.model_validate(thresholds.to_dict(), strict=False),
+            reading=reading,
         )
 
     def as_thresholds(self) -> Thresholds | None:
         """The thresholds, if it has any."""
         return None if self.thresholds is None else self.thresholds.as_thresholds()
+
+
+def _described(categories: Categories | None) -> CategoriesRecord | None:
+    return None if categories is None else CategoriesRecord(levels=categories.levels, pooled=categories.pooled)
 
 
 def write_model_folder(folder: Path, record: ModelFile, model: Model, card: str) -> None:
@@ -272,19 +323,28 @@ def _hierarchy(path: Path, record: ModelFile) -> Hierarchy:
     unknown = next((node for node in record.unscored if node not in hierarchy), None)
     if unknown is not None:
         raise FileFormatError(path, None, f"the unscored node {unknown!r} is not in its hierarchy")
-    return hierarchy
+    try:
+        return hierarchy.with_terms(None if record.hierarchy.terms is None else record.hierarchy.terms.as_terms())
+    except HierarchyError as error:
+        raise FileFormatError(path, None, f"hierarchy: {error}") from None
 
 
 def _check_widths(path: Path, record: ModelFile, model: Model) -> None:
+    prepared = record.preparation
+    n_features = model.n_features if prepared is None else prepared.n_features
     widths: dict[str, tuple[Any, int]] = {
-        "feature_names": (record.feature_names, model.n_features),
+        "feature_names": (record.feature_names, n_features),
         "training_positives": (record.training_positives, len(record.hierarchy.nodes)),
     }
     if record.thresholds is not None:
         widths["thresholds"] = (record.thresholds.values, len(record.hierarchy.nodes))
-    if record.preparation is not None:
+    if prepared is not None:
         for part in ("fill", "mean", "deviation"):
-            widths[f"preparation.{part}"] = (getattr(record.preparation, part), model.n_features)
+            widths[f"preparation.{part}"] = (getattr(prepared, part), model.n_features)
+        if prepared.width != model.n_features:
+            raise FileFormatError(
+                path, None, f"preparation: it makes {prepared.width} columns; {model.n_features} were expected"
+            )
     for name, (values, width) in widths.items():
         if values is not None and len(values) != width:
             raise FileFormatError(path, None, f"{name} has {len(values)} values; {width} were expected")

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from rarenode.config import Settings
 from rarenode.config.choices import Rule
 from rarenode.data.dataset import Dataset
+from rarenode.data.features import take_rows
 from rarenode.data.split import HierarchicalSplit, folds
 from rarenode.errors import ArgumentError, ResumeError
 from rarenode.thresholds import Strategy
@@ -115,7 +116,7 @@ def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFol
                 replace(model, fingerprints={**model.fingerprints, **fingerprints}).save(part)
                 remove_checkpoint(part)
         else:
-            probs[held_out] = model.predict_proba(data.X[held_out])
+            probs[held_out] = model.predict_proba(take_rows(data.X, held_out))
         if model.history:
             best_epochs.append(best_epoch(model))
         positives = data.Y[held_out].sum(axis=0, dtype=np.int64)

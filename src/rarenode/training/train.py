@@ -95,6 +95,7 @@ def train_model(
         preparation=preparation,
         feature_names=data.feature_names,
         source=data.name,
+        reading=data.reading,
     )
 
 
@@ -119,7 +120,8 @@ def require_labels(data: Dataset, purpose: str) -> Dataset:
 
 
 def _prepared(data: Dataset, preparation: Preparation | None) -> Dataset:
-    return replace(data, X=as_float32(data.X) if preparation is None else preparation.apply(data.X))
+    prepared = as_float32(data.X) if preparation is None else preparation.apply(data.X)
+    return replace(data, X=prepared, feature_names=None)  # categories have become several columns
 
 
 @contextmanager

@@ -1,45 +1,85 @@
 """Readers of data files, one module per format, behind one function: `read`.
 
-To add a format, write one module in this package and add one line to `READERS`.
+To add a format, write one module in this package and add one line to `READERS`. Tables in any format share a reader:
+`frames` makes data frames of files, and `tables` finds out what their columns are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
+from rarenode._io.delimited import suffix_of
 from rarenode.data.dataset import Dataset
-from rarenode.data.readers.arff import Kind, read_arff
-from rarenode.errors import FileFormatError
+from rarenode.data.readers.arff import Kind, read_arff_files
+from rarenode.data.table_options import Expected, TableOptions
+from rarenode.errors import ArgumentError, FileFormatError
+from rarenode.hierarchy import Hierarchy
 
 
 class Reader(Protocol):
-    """A function that reads one file format."""
+    """A function that reads files of one format; arguments are those of `read`."""
 
-    def __call__(self, path: Path | str, kind: Kind) -> Dataset:
-        """Read the file at ``path``; ``kind`` is as in `read`."""
+    def __call__(
+        self,
+        sources: Sequence[Any],
+        *,
+        options: TableOptions,
+        hierarchy: Hierarchy | Path | str | None,
+        kind: Kind,
+        expected: Expected | None,
+        labels: bool,
+    ) -> Dataset:
+        """Read the files as one dataset."""
 
 
-READERS: Mapping[str, Reader] = MappingProxyType({".arff": read_arff})
-"""From the suffix of a file name, in lower case, to the reader of that format."""
+def _read_tables(sources: Sequence[Any], *, kind: Kind, **how: Any) -> Dataset:
+    from rarenode.data.readers.tables import read_tables  # noqa: PLC0415 (polars takes a tenth of a second to load)
+
+    return read_tables(sources, **how)
 
 
-def read(path: Path | str, kind: Kind = "auto") -> Dataset:
-    """Read a data file in any known format. The suffix of its name, in upper or lower case, selects the format.
+TABLES = (".csv", ".tsv", ".tab", ".txt", ".parquet", ".pq", ".arrow", ".feather", ".ipc")
+READERS: Mapping[str, Reader] = MappingProxyType({".arff": read_arff_files, **dict.fromkeys(TABLES, _read_tables)})
+"""From the suffix of a file name, in lower case and without ``.gz``, to the reader of that format."""
+
+
+def read(
+    sources: Sequence[Any] | Path | str,
+    *,
+    options: TableOptions | None = None,
+    hierarchy: Hierarchy | Path | str | None = None,
+    kind: Kind = "auto",
+    expected: Expected | None = None,
+    labels: bool = True,
+) -> Dataset:
+    """Read files in any known format as one dataset. The suffix of the first selects the format.
 
     Args:
-        path: the file to read.
-        kind: whether the labels form a ``tree`` or a ``dag``; ``auto`` lets the reader decide.
+        sources: a file, several files with the same columns, or a data frame.
+        options: which columns of a table are what; None: as the model's table was read, or else the defaults.
+        hierarchy: of the labels of a table, or a file that contains it.
+        kind: whether the labels of an ARFF file form a ``tree`` or a ``dag``; ``auto`` lets the reader decide.
+        expected: what the model expects that the rows are for.
+        labels: whether to read labels; rows that are only to be predicted need none.
 
     Raises:
-        MissingFileError: the file does not exist.
-        FileFormatError: the suffix is not that of a known format, or the file is malformed.
+        MissingFileError: a file does not exist.
+        FileFormatError: the suffix is not that of a known format, or a file is malformed.
+        DataError, ArgumentError: columns cannot be used, or are not there.
     """
-    suffix = Path(path).suffix
-    reader = READERS.get(suffix.lower())
+    given = [sources] if isinstance(sources, str | Path) else list(sources)
+    if not given:
+        raise ArgumentError("no file is given")
+    if options is None:
+        options = expected.reading if expected is not None and expected.reading is not None else TableOptions()
+    suffix = suffix_of(given[0]) if isinstance(given[0], str | Path) else TABLES[0]
+    reader = READERS.get(suffix)
     if reader is None:
-        given = f"the suffix {suffix[:20]!r}" if suffix else "no suffix"
-        raise FileFormatError(path, None, f"cannot tell the file format from {given}; known: {', '.join(READERS)}")
-    return reader(path, kind)
+        what = f"the suffix {suffix[:20]!r}" if suffix else "no suffix"
+        hint = "; save the sheet as 'CSV UTF-8'" if suffix in (".xlsx", ".xls", ".ods") else ""
+        known = ", ".join(READERS)
+        raise FileFormatError(given[0], None, f"cannot tell the file format from {what}; known: {known}{hint}")
+    return reader(given, options=options, hierarchy=hierarchy, kind=kind, expected=expected, labels=labels)

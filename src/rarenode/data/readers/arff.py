@@ -19,6 +19,8 @@ nodes that its pairs name.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -28,7 +30,8 @@ from numpy.typing import NDArray
 from rarenode.data.dataset import ROOT, Dataset, scored_nodes
 from rarenode.data.features import LARGEST
 from rarenode.data.readers.arff_syntax import Header, Rows, meaningful_lines, read_header, read_rows
-from rarenode.errors import ArgumentError, FileFormatError, HierarchyError
+from rarenode.data.table_options import Expected, TableOptions
+from rarenode.errors import ArgumentError, DataError, FileFormatError, HierarchyError
 from rarenode.hierarchy import Hierarchy
 
 Kind = Literal["auto", "tree", "dag"]
@@ -39,7 +42,7 @@ MAX_LABEL_CELLS = 2**30
 """Cells of the label matrix, one byte each. A small file can declare many classes and have many short rows."""
 
 
-def read_arff(path: Path | str, kind: Kind = "auto") -> Dataset:
+def read_arff(path: Path | str, kind: Kind = "auto", *, hierarchy: Hierarchy | None = None) -> Dataset:
     """Read an ARFF file with a hierarchical class attribute.
 
     A missing numeric value is NaN; a nominal attribute ``strand {w,c}`` gives the features ``strand=w`` and
@@ -50,6 +53,7 @@ def read_arff(path: Path | str, kind: Kind = "auto") -> Dataset:
         path: the file, in UTF-8.
         kind: ``tree`` (entries are paths), ``dag`` (entries are parent/child pairs), or ``auto``: a DAG if every
             entry is a pair and all row labels are single names.
+        hierarchy: of rows whose labels are of no interest; the file then needs no class attribute.
 
     Raises:
         MissingFileError: the file does not exist.
@@ -60,8 +64,19 @@ def read_arff(path: Path | str, kind: Kind = "auto") -> Dataset:
         raise ArgumentError(f"unknown kind {kind!r}; choose one of {', '.join(get_args(Kind))}")
     path = Path(path)
     lines = meaningful_lines(path)
-    header = read_header(path, lines)
+    header = read_header(path, lines, needs_class=hierarchy is None)
     rows = read_rows(path, lines, header)
+    if hierarchy is not None:
+        nothing = np.broadcast_to(np.False_, (len(rows.lines), len(hierarchy)))
+        return Dataset(
+            X=_build_features(path, header, rows),
+            Y=nothing,
+            known=nothing,
+            hierarchy=hierarchy,
+            scored=scored_nodes(hierarchy),
+            feature_names=_feature_names(header),
+            name=str(path),
+        )
     found = _detect_kind(header.entries, rows.labels) if kind == "auto" else kind
     hierarchy = _build_hierarchy(path, header, found)
     Y = _encode_labels(path, header, rows, hierarchy)
@@ -76,6 +91,39 @@ def read_arff(path: Path | str, kind: Kind = "auto") -> Dataset:
         feature_names=_feature_names(header),
         name=str(path),
     )
+
+
+def read_arff_files(
+    sources: Sequence[Path | str],
+    *,
+    options: TableOptions,
+    hierarchy: Hierarchy | Path | str | None,
+    kind: Kind,
+    expected: Expected | None,
+    labels: bool,
+) -> Dataset:
+    """Read an ARFF file; see `rarenode.data.readers.read` for the arguments.
+
+    Rows for a model need no class attribute, if their labels do not matter, and have the model's features, whatever
+    else the file contains.
+    """
+    path, *others = sources
+    if others:
+        raise ArgumentError(f"{others[0]}: only one ARFF file can be read at a time")
+    if hierarchy is not None or (options != TableOptions() and options != (expected and expected.reading)):
+        raise ArgumentError(f"{path}: an ARFF file declares its own labels and hierarchy; leave out options of tables")
+    if expected is not None and kind == "auto":
+        kind = "tree" if any("/" in node for node in expected.hierarchy.nodes) else "auto"
+    data = read_arff(path, kind, hierarchy=None if expected is None or labels else expected.hierarchy)
+    if expected is None or expected.features is None or data.feature_names is None:
+        return data
+    place = {name: column for column, name in enumerate(data.feature_names)}
+    missing = [name for name in expected.features if name not in place]
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise DataError(f"{path} lacks features of the model: {missing[0]!r}{more}")
+    chosen = [place[name] for name in expected.features]
+    return replace(data, X=data.X[:, chosen], feature_names=expected.features)
 
 
 def _feature_names(header: Header) -> tuple[str, ...]:

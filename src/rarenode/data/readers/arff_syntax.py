@@ -54,8 +54,8 @@ class Header:
 
     attributes: tuple[Attribute, ...]
     """All attributes except the class, in file order."""
-    class_position: int
-    """Index of the class among all attributes."""
+    class_position: int | None
+    """Index of the class among all attributes; None if there is none."""
     class_line: int
     entries: tuple[str, ...]
     """Paths or parent/child pairs that the class attribute declares."""
@@ -89,7 +89,7 @@ def _read_text(path: Path) -> str:
         raise FileFormatError(path, content.count(b"\n", 0, error.start) + 1, "expected UTF-8 text") from error
 
 
-def read_header(path: Path, lines: Iterator[tuple[int, str]]) -> Header:
+def read_header(path: Path, lines: Iterator[tuple[int, str]], *, needs_class: bool = True) -> Header:
     """Read up to and including ``@data``."""
     attributes: list[Attribute] = []
     hierarchical: tuple[int, int, tuple[str, ...]] | None = None
@@ -120,6 +120,8 @@ def read_header(path: Path, lines: Iterator[tuple[int, str]]) -> Header:
             attributes.append(_feature(path, number, name, match["type"]))
     else:
         raise FileFormatError(path, number or None, "expected @data before the end of the file")
+    if hierarchical is None and not needs_class:
+        return Header(tuple(attributes), None, number, ())
     if hierarchical is None:
         raise FileFormatError(path, number, "expected one attribute of type hierarchical (the class) before @data")
     position, class_line, entries = hierarchical
@@ -164,9 +166,9 @@ class Rows:
 def read_rows(path: Path, lines: Iterator[tuple[int, str]], header: Header) -> Rows:
     """Read the lines below ``@data``."""
     rows = Rows()
-    width = len(header.attributes) + 1
+    width = len(header.attributes) + (header.class_position is not None)
     # The class may be anywhere among the attributes.
-    positions = [*range(header.class_position), *range(header.class_position + 1, width)]
+    positions = [position for position in range(width) if position != header.class_position]
     placed = list(zip(positions, header.attributes, strict=True))
     numeric = [(position, attribute) for position, attribute in placed if attribute.categories is None]
     nominal = [(position, attribute) for position, attribute in placed if attribute.categories is not None]
@@ -175,7 +177,8 @@ def read_rows(path: Path, lines: Iterator[tuple[int, str]], header: Header) -> R
     omitted = ["0"] * width
     for position, attribute in nominal:
         omitted[position] = attribute.categories[0] if attribute.categories else MISSING
-    omitted[header.class_position] = ""
+    if header.class_position is not None:
+        omitted[header.class_position] = ""
     one_hot = sum(len(attribute.categories or ()) for _, attribute in nominal)
     implied = 0
 
@@ -186,7 +189,8 @@ def read_rows(path: Path, lines: Iterator[tuple[int, str]], header: Header) -> R
             raise FileFormatError(path, number, _too_many_cells(header, one_hot))
         fields = _sparse_fields(path, number, line, omitted) if sparse else _split(line)
         if len(fields) != width:
-            raise FileFormatError(path, number, f"expected {width} values including the class, got {len(fields)}")
+            including = "" if header.class_position is None else " including the class"
+            raise FileFormatError(path, number, f"expected {width} values{including}, got {len(fields)}")
         try:
             # float() also accepts 1_000, nan and digits of other scripts; lines that may contain them are checked.
             plain = line.isascii() and "_" not in line and "n" not in line and "N" not in line
@@ -197,7 +201,8 @@ def read_rows(path: Path, lines: Iterator[tuple[int, str]], header: Header) -> R
             )
         except (ValueError, KeyError):
             raise FileFormatError(path, number, _bad_value(placed, fields)) from None
-        rows.labels.append(_row_labels(path, number, fields[header.class_position]))
+        if header.class_position is not None:
+            rows.labels.append(_row_labels(path, number, fields[header.class_position]))
         rows.lines.append(number)
     return rows
 

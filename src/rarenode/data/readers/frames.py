@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from rarenode._io.delimited import check_header, guess_delimiter, read_records, read_text, suffix_of
+from rarenode.data.features import frame_from_pandas
 from rarenode.errors import DataError, FileFormatError, MissingFileError
 
 TEXT = (".csv", ".tsv", ".tab", ".txt")
 BINARY = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
-SUFFIXES = (*TEXT, *BINARY)
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?")
 """What a cell of a text file contains where a value is missing."""
 NEWLINE = ord("\n")
@@ -30,23 +31,30 @@ class Table:
     """A data frame, and the files that its rows come from."""
 
     frame: pl.DataFrame
-    files: tuple[tuple[Path, int], ...]
-    """Each file with the number of its rows, in order."""
+    files: tuple[tuple[Path, int], ...] = ()
+    """Each file with the number of its rows, in order; none for a data frame."""
+    ids: tuple[str, ...] | None = None
+    """The index of a data frame that has one."""
+    first_row: int = 0
+    """Which row of the files is the first of the frame, if it is a part of them."""
 
     @property
     def name(self) -> str:
-        """The files, for messages."""
+        """Where the rows come from, for messages."""
+        if not self.files:
+            return "the data frame"
         first = str(self.files[0][0])
         return first if len(self.files) == 1 else f"{first} and {len(self.files) - 1} more"
 
-    def error(self, row: int, problem: str) -> FileFormatError:
+    def error(self, row: int, problem: str) -> DataError:
         """An error about a row, which names its file and line."""
+        row += self.first_row
         for path, rows in self.files:
             if row < rows:
                 line = line_of_row(path, row)
                 return FileFormatError(path, line, problem if line is not None else f"row {row + 1}: {problem}")
             row -= rows
-        raise IndexError(row)
+        return DataError(f"{self.name}, row {row}: {problem}")
 
 
 def line_of_row(path: Path, row: int) -> int | None:
@@ -56,70 +64,104 @@ def line_of_row(path: Path, row: int) -> int | None:
     return read_records(path).rows[row][0]
 
 
-def read_table(paths: Sequence[Path | str], text_columns: Sequence[str] = ()) -> Table:
+TextColumns = Callable[[list[str]], Sequence[str]]
+"""From the columns of a table to those that are never numbers, even if they look like it, such as ids and labels."""
+
+
+def read_table(sources: Sequence[Any], text_columns: TextColumns) -> Table:
     """Read files with the same columns as one table.
 
     Args:
-        paths: CSV, TSV, Parquet or Arrow files; text files may be gzipped.
-        text_columns: columns that are never numbers, even if they look like it, such as ids and labels.
+        sources: CSV, TSV, Parquet or Arrow files, of which text files may be gzipped; or one data frame.
+        text_columns: which columns are never numbers.
 
     Raises:
         MissingFileError: there is no such file.
         FileFormatError: a file is malformed.
         DataError: the files have different columns.
     """
-    if not paths:
-        raise DataError("no file is given")
-    frames = [_read(Path(path), text_columns) for path in paths]
-    first = frames[0]
+    if not isinstance(sources[0], str | Path):
+        if len(sources) > 1:
+            raise DataError("only one data frame can be read; concatenate several")
+        return _from_frame(sources[0])
+    paths = [Path(source) for source in sources]
+    frames = [_read(path, text_columns) for path in paths]
     for path, frame in zip(paths[1:], frames[1:], strict=True):
-        if frame.columns != first.columns:
-            odd = sorted(set(frame.columns) ^ set(first.columns))
-            what = f"{odd[0]!r} is a column of only one of them" if odd else "their order differs"
-            raise DataError(f"{path}: its columns are not those of {paths[0]}: {what}")
-    files = tuple((Path(path), len(frame)) for path, frame in zip(paths, frames, strict=True))
-    return Table(pl.concat(frames, how="vertical_relaxed") if len(frames) > 1 else first, files)
+        _check_same_columns(paths[0], frames[0].columns, path, frame.columns)
+    files = tuple((path, len(frame)) for path, frame in zip(paths, frames, strict=True))
+    return Table(pl.concat(frames, how="vertical_relaxed") if len(frames) > 1 else frames[0], files)
 
 
-def column_names(path: Path | str) -> list[str]:
-    """The columns of a file, without reading its rows where that is possible."""
-    path = Path(path)
+def scan_table(sources: Sequence[Any], text_columns: TextColumns, rows: int) -> Iterator[Table]:
+    """The same table in parts of at most so many rows; Parquet and Arrow files are never in memory as a whole."""
+    if not all(isinstance(source, str | Path) and suffix_of(source) in BINARY for source in sources):
+        table = read_table(sources, text_columns)
+        for first in range(0, max(1, len(table.frame)), rows):
+            ids = None if table.ids is None else table.ids[first : first + rows]
+            yield replace(table, frame=table.frame[first : first + rows], ids=ids, first_row=first)
+        return
+    paths = [Path(source) for source in sources]
+    counts = [_collect(path, _scan(path).select(pl.len())).item() for path in paths]
+    files = tuple(zip(paths, counts, strict=True))
+    names = _scan(paths[0]).collect_schema().names()
+    before = 0
+    for path, count in files:
+        _check_same_columns(paths[0], names, path, _scan(path).collect_schema().names())
+        for first in range(0, count, rows):
+            part = _collect(path, _scan(path).slice(first, rows))
+            yield Table(part, files, first_row=before + first)
+        before += count
+
+
+def _from_frame(source: Any) -> Table:
+    if isinstance(source, pl.DataFrame):
+        return Table(source)
+    if hasattr(source, "columns") and hasattr(source, "index"):
+        index = source.index
+        numbered = type(index).__name__ == "RangeIndex"
+        return Table(frame_from_pandas(source), ids=None if numbered else tuple(str(key) for key in index))
+    raise DataError(f"expected a file, or a pandas or polars data frame, got {type(source).__name__}")
+
+
+def _check_same_columns(first: Path, expected: list[str], path: Path, columns: list[str]) -> None:
+    if columns != expected:
+        odd = sorted(set(columns) ^ set(expected))
+        what = f"{odd[0]!r} is a column of only one of them" if odd else "their order differs"
+        raise DataError(f"{path}: its columns are not those of {first}: {what}")
+
+
+def _read(path: Path, text_columns: TextColumns) -> pl.DataFrame:
     if suffix_of(path) in TEXT:
-        return _read_text_frame(path, (), rows=0).columns
-    return list(_scan(path).collect_schema().names())
-
-
-def _read(path: Path, text_columns: Sequence[str]) -> pl.DataFrame:
-    suffix = suffix_of(path)
-    if suffix in TEXT:
         return _read_text_frame(path, text_columns)
-    if suffix in BINARY:
-        try:
-            return _scan(path).collect()
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise FileFormatError(path, None, f"it cannot be read: {str(error).splitlines()[0]}") from None
-    hint = "; save the sheet as 'CSV UTF-8'" if suffix in (".xlsx", ".xls", ".ods") else ""
-    given = f"the suffix {suffix[:20]!r}" if suffix else "no suffix"
-    raise FileFormatError(path, None, f"cannot tell the file format from {given}; known: {', '.join(SUFFIXES)}{hint}")
+    return _collect(path, _scan(path))
+
+
+def _collect(path: Path, scanned: pl.LazyFrame) -> pl.DataFrame:
+    try:
+        return scanned.collect()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise FileFormatError(path, None, f"it cannot be read: {str(error).splitlines()[0]}") from None
 
 
 def _scan(path: Path) -> pl.LazyFrame:
     if not path.is_file():
         raise MissingFileError(f"{path}: no such file")
-    if suffix_of(path) in (".parquet", ".pq"):
-        return pl.scan_parquet(path, glob=False)
-    return pl.scan_ipc(path, glob=False)
+    try:
+        frame = pl.scan_parquet(path, glob=False) if suffix_of(path) in (".parquet", ".pq") else pl.scan_ipc(path)
+        frame.collect_schema()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise FileFormatError(path, None, f"it cannot be read: {str(error).splitlines()[0]}") from None
+    return frame
 
 
-def _read_text_frame(path: Path, text_columns: Sequence[str], rows: int | None = None) -> pl.DataFrame:
+def _read_text_frame(path: Path, text_columns: TextColumns) -> pl.DataFrame:
     content, delimiter, names = _clean(path)
     try:
         return pl.read_csv(
             io.BytesIO(content),
             separator=delimiter,
-            n_rows=rows,
             infer_schema_length=None,
-            schema_overrides={name: pl.String for name in text_columns if name in names},
+            schema_overrides={name: pl.String for name in text_columns(list(names)) if name in names},
             null_values=list(MISSING),
         )
     except pl.exceptions.PolarsError as error:

@@ -1,23 +1,20 @@
-"""Reader for tables, `read_tables`: which columns are features, ids, weights and labels, and what becomes of each.
-
-`TableOptions` says how to read a table. A model keeps them, so that a table of new rows is read in the same way.
-"""
+"""Reader for tables: which columns are features, ids, weights and labels, and what becomes of each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from rarenode._io.delimited import suffix_of
 from rarenode.data.dataset import Dataset, scored_nodes
-from rarenode.data.readers.frames import Table, column_names, read_table
+from rarenode.data.readers.frames import Table, read_table
 from rarenode.data.readers.gaf import from_gaf
 from rarenode.data.readers.labels import (
     Stated,
@@ -29,11 +26,9 @@ from rarenode.data.readers.labels import (
     from_sets,
     to_matrix,
 )
+from rarenode.data.table_options import Expected, TableOptions
 from rarenode.errors import ArgumentError, DataError, MissingFileError
 from rarenode.hierarchy import Hierarchy, read_hierarchy
-
-Unknown = Literal["none", "below"]
-LabelKind = Literal["sets", "levels", "indicators", "file"]
 
 MOST_LEVELS, LONGEST_LEVEL = 1000, 60
 """A text column with more distinct values, or a longer one, is taken for free text and not for categories."""
@@ -44,109 +39,84 @@ MOST_BAD = 0.2
 """If at most this share of the cells of a column are no numbers, these are mistakes, and the column is not text."""
 
 
-def _as_tuple(value: Any) -> Any:
-    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
-
-
-class TableOptions(BaseModel):
-    """How to read a table.
-
-    >>> TableOptions(labels="taxa", id="image").labels
-    ('taxa',)
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    labels: Names = ()
-    """A column of sets; several columns, of levels or indicators; or a file with ids and labels. Patterns such as
-    ``level_*`` stand for columns."""
-    id: str | None = None
-    """The column that names the rows."""
-    features: Names = ()
-    """Columns, or patterns of them; empty: all that have no other purpose."""
-    ignore: Names = ()
-    """Columns, or patterns of them, to leave out."""
-    weight: str | None = None
-    """The column with the weights of rows."""
-    separator: str = ";"
-    """What separates the labels in a cell."""
-    path_separator: str | None = None
-    """What separates the steps of a path; None: the common separator that the labels contain."""
-    unknown: Unknown = "none"
-    """Whether what a row's labels leave open is absent (``none``) or unknown ``below`` its deepest labels."""
-    evidence: Names | None = None
-    """Of a GAF file: only annotations with these evidence codes."""
-    exclude_evidence: Names = ()
-    """Of a GAF file: no annotations with these evidence codes."""
-    aspects: Names | None = None
-    """Of a GAF file: only annotations of these: P, F or C."""
-    relations: Names = ("is_a",)
-    """Of an OBO file: the relations that lead to parents."""
-    namespaces: Names | None = None
-    """Of an OBO file: only the terms of these."""
-
-
 def read_tables(
-    paths: Sequence[Path | str],
+    sources: Sequence[Path | str | Any],
     options: TableOptions,
     *,
     hierarchy: Hierarchy | Path | str | None = None,
-    features: Sequence[str] | None = None,
-    text: Sequence[str] = (),
+    expected: Expected | None = None,
     labels: bool = True,
-) -> tuple[Dataset, TableOptions]:
+) -> Dataset:
     """Read files with the same columns as one dataset.
 
     Args:
-        paths: CSV, TSV, Parquet or Arrow files.
+        sources: CSV, TSV, Parquet or Arrow files, or one data frame.
         options: how to read them.
-        hierarchy: of the labels, or a file that contains it; None: the one that paths or levels make.
-        features: the features of the model that the rows are for; None chooses them by the options.
-        text: those of them that are categories.
-        labels: whether to read labels; without them nothing is known, and a hierarchy must be given.
+        hierarchy: of the labels, or a file that contains it; None: that of ``expected``, or else the one that paths or
+            levels make.
+        expected: what a model expects that the rows are for; None chooses features by the options.
+        labels: whether to read labels. Without them nothing is known, and ``expected`` must be given.
 
     Returns:
-        The dataset, and the options with all columns named and nothing left to guess.
+        The dataset. Its ``reading`` are the options with all columns named and nothing left to guess.
 
     Raises:
         MissingFileError, FileFormatError, DataError: see the other readers.
         ArgumentError: a column is not there, or has two purposes.
     """
-    names = column_names(paths[0]) if paths else []
-    chosen = _resolve(str(paths[0]) if paths else "", names, options, labels)
-    label_columns = [name for name in chosen.labels if name in names] if labels else []
-    table = read_table(paths, [*label_columns, *text, *([chosen.id] if chosen.id else [])])
-    wanted = _feature_columns(table.name, names, chosen) if features is None else list(features)
+    table = read_table(sources, partial(text_columns, options, expected))
+    return make_dataset(table, options, hierarchy=hierarchy, expected=expected, labels=labels)
+
+
+def text_columns(options: TableOptions, expected: Expected | None, names: list[str]) -> list[str]:
+    """The columns that are never numbers: ids, labels, and what a model takes for categories."""
+    labels = [name for pattern in options.labels for name in _match(names, pattern)]
+    return [*labels, *(() if expected is None else expected.text), *([] if options.id is None else [options.id])]
+
+
+def make_dataset(
+    table: Table,
+    options: TableOptions,
+    *,
+    hierarchy: Hierarchy | Path | str | None = None,
+    expected: Expected | None = None,
+    labels: bool = True,
+) -> Dataset:
+    """The dataset of a table; arguments are those of `read_tables`."""
+    names = table.frame.columns
+    options = _resolve(table.name, names, options, labels)
+    if expected is None or expected.features is None:
+        wanted = _feature_columns(table.name, names, options)
+    else:
+        wanted = list(expected.features)
     missing = [name for name in wanted if name not in names]
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise DataError(f"{table.name} lacks columns of the model: {missing[0]!r}{more}")
-    X = pl.DataFrame([_feature(table, name, None if features is None else name in text) for name in wanted])
-    ids = _ids(table, chosen.id)
+        raise DataError(f"{table.name} lacks columns that the model needs: {missing[0]!r}{more}")
+    X = pl.DataFrame([_feature(table, name, None if expected is None else name in expected.text) for name in wanted])
+    ids = _ids(table, options.id)
+    if hierarchy is None and expected is not None:
+        hierarchy = expected.hierarchy
+    known: NDArray[np.bool_] | None
     if labels:
-        tree, Y, known, chosen = _labels(table, ids, chosen, hierarchy)
-    else:
-        if not isinstance(hierarchy, Hierarchy):
-            raise ArgumentError("rows without labels need the hierarchy of a model")
+        tree, Y, known, options = _labels(table, ids, options, hierarchy)
+    elif isinstance(hierarchy, Hierarchy):
         tree = hierarchy
-        Y = np.broadcast_to(np.False_, (len(table.frame), len(tree)))
-        known = Y
-    return (
-        Dataset(
-            X=X,
-            Y=Y,
-            known=known,
-            hierarchy=tree,
-            scored=scored_nodes(tree),
-            feature_names=tuple(wanted),
-            ids=ids,
-            sample_weight=_weights(table, chosen.weight),
-            name=str(paths[0]) if len(paths) == 1 else table.name,
-        ),
-        chosen,
+        Y = known = np.broadcast_to(np.False_, (len(table.frame), len(tree)))
+    else:
+        raise ArgumentError("rows without labels need the hierarchy of a model")
+    return Dataset(
+        X=X,
+        Y=Y,
+        known=known,
+        hierarchy=tree,
+        scored=scored_nodes(tree),
+        feature_names=tuple(wanted),
+        ids=ids,
+        sample_weight=_weights(table, options.weight),
+        name=table.name,
+        # A file of labels belongs to these rows alone.
+        reading=options if set(options.labels) <= set(names) else options.model_copy(update={"labels": ()}),
     )
 
 
@@ -256,7 +226,7 @@ def _refused(table: Table, name: str, problem: str) -> DataError:
 
 def _ids(table: Table, column: str | None) -> tuple[str, ...] | None:
     if column is None:
-        return None
+        return table.ids
     values = table.frame[column].cast(pl.String).str.strip_chars()
     if values.null_count():
         raise table.error(int(values.is_null().arg_max() or 0), f"the id in column {column!r} is missing")

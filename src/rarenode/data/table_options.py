@@ -1,0 +1,82 @@
+"""`TableOptions`: how to read a table. A model keeps them, so that a table of new rows is read in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from rarenode._io.text import explain
+from rarenode.errors import ArgumentError
+from rarenode.hierarchy import Hierarchy
+
+Unknown = Literal["none", "below"]
+
+
+def _as_tuple(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
+Text = Annotated[str, Field(min_length=1)]
+
+
+class TableOptions(BaseModel):
+    """How to read a table. Names of columns may be patterns such as ``level_*``.
+
+    >>> TableOptions(labels="taxa", id="image").labels
+    ('taxa',)
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    labels: Names = Field(
+        default=(),
+        description="Where labels are: a column of labels; several columns, one per level or one per label (1, 0, "
+        "blank for unknown); or a file with the columns id, label and perhaps value, or a GAF file.",
+    )
+    id: str | None = Field(default=None, description="The column that names the rows.")
+    features: Names = Field(default=(), description="Columns to learn from. Default: all that have no other purpose.")
+    ignore: Names = Field(default=(), description="Columns to leave out.")
+    weight: str | None = Field(default=None, description="The column with the weights of rows.")
+    separator: Text = Field(default=";", description="Separates the labels in a cell.")
+    path_separator: Text | None = Field(
+        default=None,
+        description="Separates the steps of a path such as 'Biota > Corals'. Default: the one that labels have.",
+    )
+    unknown: Unknown = Field(
+        default="none",
+        description="What a row's labels leave open is absent (none), or unknown below its deepest labels (below): a "
+        "row labelled to genus then says nothing about species.",
+    )
+    evidence: Names | None = Field(default=None, description="GAF: only annotations with these evidence codes.")
+    exclude_evidence: Names = Field(default=(), description="GAF: no annotations with these codes, such as IEA.")
+    aspects: Names | None = Field(default=None, description="GAF: only annotations of these aspects: P, F or C.")
+    relations: Names = Field(default=("is_a",), description="OBO: relations that lead to parents: is_a, part_of, ...")
+    namespaces: Names | None = Field(default=None, description="OBO: only the terms of these namespaces.")
+
+
+def table_options(values: Mapping[str, Any], base: TableOptions | None = None) -> TableOptions:
+    """Options from names and values; others are those of ``base``, or the defaults.
+
+    Raises:
+        ArgumentError: there is no such option, or it cannot have the value.
+    """
+    try:
+        return TableOptions(**{**({} if base is None else base.model_dump()), **values})
+    except ValidationError as error:
+        raise ArgumentError(explain(error, TableOptions)) from None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a model expects of the rows that are for it."""
+
+    hierarchy: Hierarchy
+    features: tuple[str, ...] | None
+    text: tuple[str, ...] = ()
+    """The features that are categories."""
+    reading: TableOptions | None = None
+    """How the table was read that the model was trained on."""
