@@ -60,6 +60,9 @@ class TrainedModel:
     """What `predict` decides with; None is 0.5 for every node."""
     source: str = ""
     """Where the training rows came from."""
+    n_counted: int | None = None
+    """So many of the rows that it was fitted to, the first ones, defined node weights and were resampled; see
+    `Dataset.n_counted`."""
 
     def with_thresholds(self, thresholds: Thresholds) -> Self:
         """The same model, with these thresholds."""
@@ -210,6 +213,7 @@ class TrainedModel:
             feature_names=self.feature_names,
             source=storable(self.source),
             thresholds=self.thresholds,
+            n_counted=self.n_counted,
         )
 
     @classmethod
@@ -235,6 +239,7 @@ class TrainedModel:
             feature_names=record.feature_names,
             source=record.source,
             thresholds=record.as_thresholds(),
+            n_counted=record.n_counted,
         )
 
 

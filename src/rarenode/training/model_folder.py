@@ -114,6 +114,7 @@ class ModelFile(BaseModel):
     fingerprints: dict[str, Sha256]
     """``parameters`` is that of ``model.safetensors``."""
     thresholds: ThresholdsRecord | None = None
+    n_counted: Annotated[int, Field(ge=1)] | None = None
 
     @classmethod
     def describe(
@@ -132,6 +133,7 @@ class ModelFile(BaseModel):
         feature_names: tuple[str, ...] | None,
         source: str,
         thresholds: Thresholds | None,
+        n_counted: int | None,
     ) -> Self:
         """The record of a model."""
         edges = zip(hierarchy.edge_parents.tolist(), hierarchy.edge_children.tolist(), strict=True)
@@ -158,6 +160,7 @@ class ModelFile(BaseModel):
             thresholds=None
             if thresholds is None
             else ThresholdsRecord.model_validate(thresholds.to_dict(), strict=False),
+            n_counted=n_counted,
         )
 
     def as_thresholds(self) -> Thresholds | None:

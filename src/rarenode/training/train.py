@@ -95,6 +95,7 @@ def train_model(
         preparation=preparation,
         feature_names=data.feature_names,
         source=data.name,
+        n_counted=data.n_counted,
     )
 
 
