@@ -104,10 +104,10 @@ def test_python_functions_when_compilation_is_switched_off(package: Path) -> Non
 def test_starting_threads_leaves_those_of_torch_alone() -> None:
     code = """
 import torch
-from rarenode._io.compiled import start_threads
+from rarenode._io.compiled import _start_threads
 for number in (1, 3):
     torch.set_num_threads(number)
-    start_threads.__wrapped__()
+    _start_threads()
     assert torch.get_num_threads() == number
 """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -97,6 +99,29 @@ class TestFit:
         told = fail(ResumeError, "fit", data, "--out", trained, "--resume", "--epochs", "9", "--quiet")
         assert "epochs was 2 and is now 9" in told
 
+    def test_a_preset_that_contradicts_the_run_is_refused(self, trained: Path, data: Path) -> None:
+        told = fail(ResumeError, "fit", data, "--out", trained, "--resume", "--preset", "paper", *QUICK)
+        assert "weighting was 'none' and is now 'as_published'" in told
+        succeed("fit", data, "--out", trained, "--resume", "--preset", "best", *QUICK, "--no-report")
+
+    def test_why_there_is_no_report(self, trained: Path, data: Path) -> None:
+        resume = ("fit", data, "--out", trained, "--resume")
+        assert f"{trained / 'report.html'}: which nodes are found" in succeed(*resume)
+        (trained / "report.html").unlink()
+        (trained / "held_out.safetensors").unlink()
+        assert f"no report, because {trained / 'held_out.safetensors'} is missing" in succeed(*resume)
+
+    @pytest.mark.parametrize("command", ["fit", "evaluate"])
+    def test_an_empty_path_is_not_the_current_folder(
+        self, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        before = set(tmp_path.iterdir())
+        result = run("fit", data, "--out", "", *QUICK) if command == "fit" else run("evaluate", "", data)
+        assert result.exit_code == 2
+        assert "the path is empty" in result.stderr
+        assert set(tmp_path.iterdir()) == before
+
     def test_the_papers_hyperparameters(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:
         """A dataset of the paper has its own, any other data those of the preset."""
         from rarenode.cli.fit import _preset
@@ -125,6 +150,32 @@ def test_warnings_are_one_line(data: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "rarenode", "fit", str(data), "--out", str(tmp_path / "run"), *QUICK, "--quiet"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     assert shown == f"rarenode: warning: {data}: 1 of 24 rows have no labels and are not used for training\n"
+
+
+def test_errors_of_the_system_are_one_line(data: Path, tmp_path: Path) -> None:
+    huge = ("--hidden-size", "1000000")
+    for command, told in (
+        (("data", "info", "cellcycle_FUN", "--root", "x" * 300), "File name too long"),
+        (("fit", str(data), "--out", str(tmp_path / "run"), *huge), "not enough memory: .*hidden_size=1000000"),
+    ):
+        result = subprocess.run(
+            [sys.executable, "-m", "rarenode", *command], capture_output=True, text=True, check=False
+        )
+        assert result.returncode == 1
+        assert re.search(rf"(^|\n)rarenode: .*{told}.*\n$", result.stderr), result.stderr
+        assert "Traceback" not in result.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.parametrize("command", [["settings"], ["data", "list"], ["--version"]])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_behind_standard_output(command: list[str], unbuffered: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        arguments = [sys.executable, "-m", "rarenode", *command]
+        env = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+        result = subprocess.run(arguments, env=env, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert result.returncode == 1
+    assert re.fullmatch("rarenode: .*No space left on device\n", result.stderr)
 
 
 class TestEvaluate:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from rarenode.data.dataset import DatasetSplits
-from rarenode.engines import make_engine, resolve_device
+from rarenode.engines import EngineName, make_engine, resolve_device
 from rarenode.errors import ArgumentError
 from rarenode.models import MlpEnsemble, initial_parameters
 from tests.engines.problem import ADAM, objective_of, shape_of, steps
@@ -53,6 +56,36 @@ def test_the_fused_engine_runs_on_the_cpu_only(data: DatasetSplits, monkeypatch:
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     with pytest.raises(ArgumentError, match="runs on the cpu"):
         make_engine("fused", shape, initial_parameters(shape, 0), objective_of(data), ADAM, 0, device="mps")
+
+
+def blas_threads() -> set[int]:
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+@pytest.mark.skipif(not blas_threads(), reason="threadpoolctl does not know this BLAS library")
+@pytest.mark.parametrize("name", ["fused", "torch"])
+def test_predictions_stay_within_n_jobs(data: DatasetSplits, name: EngineName) -> None:
+    shape = shape_of(data)
+    seen: list[tuple[set[int], int]] = []
+
+    class Noting(np.ndarray[Any, Any]):
+        def __getitem__(self, key: Any) -> Any:
+            seen.append((blas_threads(), torch.get_num_threads()))
+            return np.asarray(self)[key]
+
+    X = np.asarray(data.train.X, dtype=np.float32).view(Noting)
+    with threadpool_limits(2, user_api="blas"):
+        before = torch.get_num_threads()
+        torch.set_num_threads(2)
+        try:
+            for n_jobs in (None, 1):
+                parameters = initial_parameters(shape, 0)
+                make_engine(name, shape, parameters, objective_of(data), ADAM, 0, n_jobs=n_jobs).logits(X)
+            assert (blas_threads(), torch.get_num_threads()) == ({2}, 2)
+        finally:
+            torch.set_num_threads(before)
+    assert ({2}, 2) in seen
+    assert seen[-1] == ({1}, 1)
 
 
 def test_torch_stays_within_n_jobs(data: DatasetSplits) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from rarenode import Hierarchy, make_hierarchical
 from rarenode.data.dataset import Dataset, DatasetSplits
-from rarenode.errors import ArgumentError, DataError, LabelError
+from rarenode.errors import ArgumentError, DataError, LabelError, TrainingError
 from rarenode.models.forest import ROWS_AT_A_TIME, Forest, ForestSizes, find_leaf
 from rarenode.models.forest_growth import grow_forest
 from tests.strategies import closed_labels, hierarchies
@@ -246,6 +247,26 @@ def test_the_number_of_threads_changes_no_bit_of_a_prediction(data: DatasetSplit
         np.testing.assert_array_equal(forest.predict_proba(data.train.X), alone)
     finally:
         numba.set_num_threads(before)
+
+
+def _predict_in_child(answers: Any, forest: Forest, X: Any) -> None:
+    try:
+        forest.predict_proba(X)
+    except TrainingError as error:
+        answers.put(str(error))
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
+def test_a_forked_process_gets_an_error_instead_of_being_killed(data: DatasetSplits, forest: Forest) -> None:
+    forest.predict_proba(data.train.X)
+    context = multiprocessing.get_context("fork")
+    answers = context.SimpleQueue()
+    child = context.Process(target=_predict_in_child, args=(answers, forest, data.train.X))
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
+    assert "spawn" in answers.get()
 
 
 @pytest.mark.parametrize(

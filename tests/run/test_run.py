@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import threading
 import tomllib
@@ -21,10 +22,12 @@ from rarenode.data.catalogue import CatalogueEntry, catalogue, data_root
 from rarenode.errors import (
     ArgumentError,
     DataError,
+    FileFormatError,
     FolderInUseError,
     Interrupted,
     MissingFileError,
     ResumeError,
+    TrainingError,
     UnknownDatasetError,
 )
 from rarenode.metrics import summary
@@ -35,7 +38,7 @@ SMALL: dict[str, Any] = {
     "hidden_size": 8, "epochs": 2, "batch_size": 8, "dropout": 0.0, "learning_rate": 0.01, "n_trees": 3, "cv": 2,
     "engine": "torch",
 }  # fmt: skip
-FILES = {"model.safetensors", "model.json", "README.md", "settings.toml"}
+FILES = {"model.safetensors", "model.json", "README.md", "settings.toml", "held_out.safetensors"}
 
 
 def settings(**changes: Any) -> Settings:
@@ -123,7 +126,7 @@ class TestFit:
 
     def test_leftovers_of_a_kill_are_removed(self, run: Run, data: Path) -> None:
         run.model.save(run.folder / ".fold-1")
-        Run.fit(data, run.folder, resume=True)
+        Run.fit(data, run.folder, resume=True, report=False)
         assert {path.name for path in run.folder.iterdir()} == FILES
 
     def test_a_folder_in_use(self, data: Path, tmp_path: Path) -> None:
@@ -173,6 +176,35 @@ class TestFit:
         with pytest.raises(DataError, match="no row has labels"):
             Run.fit(replace(rows, labelled=np.zeros(len(rows), dtype=np.bool_)), tmp_path / "run", settings())
         assert not (tmp_path / "run").exists()
+
+    def test_arguments_that_mean_nothing(self, run: Run, data: Path, tmp_path: Path) -> None:
+        for given in ({}, {"epochs": 2}, "best"):
+            with pytest.raises(ArgumentError, match="settings must be Settings or None, got"):
+                Run.fit(data, tmp_path / "new", given)  # type: ignore[arg-type]
+        for kind in (None, "zz", ["gmu"]):
+            with pytest.raises(ArgumentError, match=r"unknown uncertainty .* choose one of bbma, gmu"):
+                run.predict(data, uncertainty=kind)  # type: ignore[arg-type]
+            with pytest.raises(ArgumentError, match=r"unknown uncertainty .* choose one of bbma, gmu"):
+                run.model.uncertainty(read_arff(data).X, kind)  # type: ignore[arg-type]
+        splits = make_hierarchical(rows=60, nodes=6, depth=2, features=3)
+        for split in ("zz", "name"):
+            with pytest.raises(ArgumentError, match=f"unknown split '{split}'; choose one of train, valid, test"):
+                run.evaluate(splits, split=split)  # type: ignore[arg-type]
+        with pytest.raises(ArgumentError, match="folder is empty"):
+            Run("")
+
+    def test_names_that_are_too_long(self, data: Path, tmp_path: Path) -> None:
+        long = tmp_path / ("x" * 300)
+        with pytest.raises(MissingFileError, match="no such file"):
+            Run.fit(long, tmp_path / "run")
+        with pytest.raises(TrainingError, match="cannot be created: File name too long"):
+            Run.fit(data, long, resume=True)
+        with pytest.raises(MissingFileError, match="no such folder"):
+            Run(long).evaluate(data)
+        with pytest.raises(MissingFileError, match="does not contain a complete model"):
+            TrainedModel.load(long)
+        with pytest.raises(MissingFileError, match="cellcycle_FUN"):
+            load_dataset("cellcycle_FUN", long)
 
     def test_data_that_do_not_exist(self, tmp_path: Path) -> None:
         with pytest.raises(MissingFileError, match=r"no\.arff"):
@@ -345,6 +377,12 @@ class TestPredict:
         assert np.array_equal(table["probability"].to_numpy(), found.probs.ravel())
         assert "root" not in (tmp_path / "p.csv").read_text()
 
+    def test_names_are_written_as_they_are(self, run: Run, data: Path, tmp_path: Path) -> None:
+        names = ("=1+1", "+a", "-b", "@c", 'd,"e"\n')
+        found = replace(run.predict(data), nodes=names)
+        found.write(tmp_path / "p.csv")
+        assert polars.read_csv(tmp_path / "p.csv")["node"].to_list() == list(names) * 24
+
     def test_decided_only(self, run: Run, data: Path) -> None:
         found = run.predict(data)
         table = found.to_frame(decided_only=True)
@@ -372,6 +410,10 @@ class TestPredict:
             run.predict(data).write(tmp_path / "no" / "p.csv")
 
 
+def page_without_times(page: Path) -> str:
+    return re.sub(r"[0-9.]+ (seconds|s\\b|steps/s)", "", page.read_text(encoding="utf-8"))
+
+
 class TestReport:
     def nodes(self, out: Path) -> dict[str, list[Any]]:
         return polars.read_csv(out / "report_files" / "nodes.csv").to_dict(as_series=False)
@@ -396,6 +438,36 @@ class TestReport:
         (run.folder / "report.html").unlink()
         Run.fit("tiny", run.folder, resume=True)
         assert (run.folder / "report.html").exists()
+
+    @pytest.mark.parametrize("changes", [{}, {"holdout": 0.3}, {"model": "forest"}])
+    def test_it_is_written_again_as_it_was(
+        self, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
+    ) -> None:
+        expected = Run.fit(data, tmp_path / "a" / "run", settings(**changes))
+        run = Run(tmp_path / "b" / "run")
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr("rarenode.run.run.write_report", lambda *_: signal.raise_signal(signal.SIGINT))
+            Run.fit(data, run.folder, settings(**changes))
+        assert not (run.folder / "report.html").exists()
+        begun: list[str] = []
+        callback = Callback()
+        monkeypatch.setattr(callback, "on_start", lambda plan: begun.append(plan.title))
+        for _ in ("stopped", "removed"):
+            Run.fit(data, run.folder, resume=True, callback=callback)
+            pages = [page_without_times(each.folder / "report.html") for each in (run, expected)]
+            assert pages[0] == pages[1]
+            (run.folder / "report.html").unlink()
+        assert begun == []
+
+    def test_predictions_of_another_model_are_refused(self, run: Run, data: Path, tmp_path: Path) -> None:
+        other = Run.fit(data, tmp_path / "other", settings(seed=1), report=False)
+        kept = (other.folder / "held_out.safetensors").read_bytes()
+        (run.folder / "held_out.safetensors").write_bytes(kept)
+        with pytest.raises(FileFormatError, match=r"held_out\.safetensors: it belongs to another model"):
+            Run.fit(data, run.folder, resume=True)
+        (other.folder / "held_out.safetensors").write_bytes(kept[:-1] + bytes([kept[-1] ^ 1]))
+        with pytest.raises(FileFormatError, match=r"held_out\.safetensors: its checksum"):
+            Run.fit(data, other.folder, resume=True)
 
     def test_without_held_out_rows_there_is_none(self, data: Path, tmp_path: Path) -> None:
         run = Run.fit(data, tmp_path / "run", settings(thresholds="fixed", patience=0))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -133,14 +134,28 @@ def test_rows_that_cannot_be_learned_from() -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_loss_that_is_no_number_stops_with_place_and_cause(engine: EngineName) -> None:
     recorder = Recorder()
-    with pytest.raises(TrainingError, match=r"epoch 1 of 3, batch \d+ of 10: .* learning rate 1e\+30 .* try 1e\+29"):
+    place = r"epoch 1 of 3, batch \d+ of 10: .*\. One of these is too large: "
+    told = place + r"learning_rate \(1e\+30\), weight_decay \(1e-05\), w0 \(0\.25\), the features \(up to "
+    with pytest.raises(TrainingError, match=told):
         train_model(rows(), settings(engine=engine, learning_rate=1e30), callback=recorder)
     assert recorder.is_finished
+    for cause in ({"weight_decay": 1e30}, {"w0": 1e30, "reduction": "sum"}, {"focus": "gmu", "u0": 1e30}):
+        causes = "".join(rf".*{name} \(1e\+30\)" for name, value in cause.items() if value == 1e30)
+        with pytest.raises(TrainingError, match=rf"One of these is too large: {causes}"):
+            train_model(rows(), settings(engine=engine, **cause, epochs=200, learning_rate=1e9))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("huge", [{"hidden_size": 1_000_000}, {"hidden_size": 2**31}, {"n_members": 2**31}])
+def test_too_little_memory_names_the_settings(engine: EngineName, huge: dict[str, Any]) -> None:
+    ((name, value),) = huge.items()
+    with pytest.raises(MemoryError, match=rf"{name}={value}.* GiB .* choose less"):
+        train_model(rows(), settings(engine=engine, **huge))
 
 
 def test_features_that_are_too_large_are_named_as_the_cause() -> None:
     huge = replace(rows(), X=rows().X * 1e37)
-    with pytest.raises(TrainingError, match=r"features reach .* standardise them \(prepare=True does\)"):
+    with pytest.raises(TrainingError, match=r"too large: the features \(up to .*prepare=True.*\), learning_rate"):
         train_model(huge, settings(epochs=50, learning_rate=1.0), prepare=False)
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -72,6 +73,30 @@ def engine_logits(model: TrainedModel, X: Any) -> Any:
 
 
 # --- prediction ------------------------------------------------------------------------------------------------------
+
+
+def test_predictions_stay_within_n_jobs(decided: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    if vars(numba.config)["NUMBA_NUM_THREADS"] < 2:
+        pytest.skip("numba has one thread here")
+    seen = []
+    predict = Forest.predict_proba
+
+    def noting(self: Forest, X: Any) -> Any:
+        seen.append(numba.get_num_threads())
+        return predict(self, X)
+
+    monkeypatch.setattr(Forest, "predict_proba", noting)
+    before = numba.get_num_threads()
+    numba.set_num_threads(2)
+    try:
+        free, alone = (
+            replace(decided, settings=settings(model="mlp+forest", n_jobs=n)).predict_proba(X) for n in (None, 1)
+        )
+        assert numba.get_num_threads() == 2
+    finally:
+        numba.set_num_threads(before)
+    assert seen == [2, 1]
+    np.testing.assert_array_equal(free, alone)
 
 
 def test_each_member_is_constrained_and_then_averaged(model: TrainedModel) -> None:
@@ -420,7 +445,14 @@ def flip_a_bit(folder: Path) -> None:
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "newer": (edit(lambda r: r.update(version=4, wonders=[])), r"newer rarenode wrote it \(format 4"),
+    "newer": (
+        edit(lambda r: r.update(version=4, wonders=[])),
+        r"newer rarenode wrote it, in format 4; this .* reads format 3.* update rarenode",
+    ),
+    "older": (
+        edit(lambda r: (r.update(version=1), r.pop("source"))),
+        r"older rarenode wrote it, in format 1; this .* reads format 3.* train the model again",
+    ),
     "foreign": (edit(lambda r: r.update(format="other")), "does not describe a rarenode model"),
     "no JSON": (lambda f: (f / "model.json").write_text("{"), "does not describe a rarenode model"),
     "nested": (lambda f: (f / "model.json").write_text("[" * 100_000), "does not describe a rarenode model"),

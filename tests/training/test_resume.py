@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -12,9 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from rarenode import Hierarchy
+from rarenode._io.arrays import read_note, write_arrays
 from rarenode.engines import EngineName
 from rarenode.engines.fused_engine import FusedEngine
 from rarenode.errors import FileFormatError, FolderInUseError, Interrupted, ResumeError, TrainingError
@@ -241,6 +244,38 @@ def test_damaged_and_foreign_checkpoints(tmp_path: Path) -> None:
         train_model(rows(), settings(), folder=tmp_path, resume=True)
     save_file({"a": np.zeros(3)}, path)
     with pytest.raises(FileFormatError, match="rarenode did not write it"):
+        train_model(rows(), settings(), folder=tmp_path, resume=True)
+
+
+def test_every_changed_byte_is_noticed(tmp_path: Path) -> None:
+    stop_at(14, tmp_path)
+    path = tmp_path / FILE
+    whole = path.read_bytes()
+    end_of_header = 8 + int.from_bytes(whole[:8], "little")
+    edits = {place: bytes([whole[place] ^ 1]) for place in (end_of_header, len(whole) // 2, len(whole) - 1)}
+    edits[whole.index(b"loss") + len(b'loss\\":')] = b"7"
+    for place, byte in edits.items():
+        path.write_bytes(whole[:place] + byte + whole[place + 1 :])
+        with pytest.raises(FileFormatError, match=r"its checksum .* remove it to begin this training again"):
+            train_model(rows(), settings(), folder=tmp_path, resume=True)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"epoch": -1}, {"epoch": 2**64}, {"epoch": 0}, {"epoch": 3}, {"batch": -4}, {"batch": 11}, {"batch": 5},
+        {"best_epoch": 2}, {"best_epoch": -1}, {"seconds": -1.0}, {"history": []},
+    ],
+)  # fmt: skip
+def test_a_position_outside_the_training_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
+    stop_at(14, tmp_path)
+    path = tmp_path / FILE
+    with safe_open(path, framework="numpy") as content:
+        arrays = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118 (no dict)
+    header = json.loads(read_note(path))
+    header["position"] |= changes
+    write_arrays(path, arrays, json.dumps(header))
+    with pytest.raises(FileFormatError, match=r"position.* remove it to begin this training again"):
         train_model(rows(), settings(), folder=tmp_path, resume=True)
 
 

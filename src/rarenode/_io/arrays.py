@@ -1,11 +1,13 @@
 """Named arrays in a safetensors file: nothing in it is executed, and nothing is allocated on its word alone.
 
 The reader says beforehand which arrays it expects, of which type and shape. The size of the file is compared with
-that before it is opened, and what the file declares before a single array is read.
+that before it is opened, and what the file declares before a single array is read. Where arrays have a note, a
+checksum covers both, so that a file that was edited or damaged is never taken for what was written.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,7 +40,7 @@ def layout_of(arrays: Mapping[str, NDArray[Any]]) -> Layout:
 
 
 def write_arrays(path: Path, arrays: Arrays, note: str = "") -> None:
-    """Write arrays, and a note to go with them.
+    """Write arrays, and a note to go with them, with a checksum over both.
 
     Raises:
         OSError: it could not be written.
@@ -46,7 +48,7 @@ def write_arrays(path: Path, arrays: Arrays, note: str = "") -> None:
     path.touch()
     permissions = path.stat().st_mode  # safetensors would keep others from reading what they may read beside it
     try:
-        save_file(arrays, path, {"rarenode": note})
+        save_file(arrays, path, {"rarenode": note} | ({"sha256": _checksum(arrays, note)} if note else {}))
         path.chmod(permissions)
     except SafetensorError as error:  # the disk's refusal, in other words
         raise OSError(f"{path} could not be written: {error}") from error
@@ -69,7 +71,7 @@ def read_note(path: Path) -> str:
 
 
 def read_arrays(path: Path, layout: Layout) -> Arrays:
-    """Exactly the arrays of a layout.
+    """Exactly the arrays of a layout; those with a note are compared with their checksum.
 
     Raises:
         FileFormatError: the file is damaged, or holds something else.
@@ -81,9 +83,22 @@ def read_arrays(path: Path, layout: Layout) -> Arrays:
     try:
         with safe_open(path, framework="numpy") as content:
             _compare(path, {name: content.get_slice(name) for name in content.keys()}, layout)  # noqa: SIM118 (no dict)
-            return {name: content.get_tensor(name) for name in layout}
+            arrays = {name: content.get_tensor(name) for name in layout}
+            written = content.metadata() or {}
     except SafetensorError as error:
         raise FileFormatError(path, None, f"it is damaged or no safetensors file ({error})") from None
+    note = written.get("rarenode")
+    if note and written.get("sha256") != _checksum(arrays, note):
+        raise FileFormatError(path, None, "its checksum is not that of its content: it is damaged, or was edited")
+    return arrays
+
+
+def _checksum(arrays: Mapping[str, NDArray[Any]], note: str) -> str:
+    digest = hashlib.sha256(note.encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(f";{name};{array.dtype.str};{array.shape};".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 def _compare(path: Path, declared: Mapping[str, Any], layout: Layout) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -24,6 +25,8 @@ import numba
 import numpy as np
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import is_jitted
+
+from rarenode.errors import TrainingError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -49,9 +52,30 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
     return decorate
 
 
-@cache
+_process: int | None = None
+"""The process in which numba's threads live."""
+
+
 def start_threads() -> None:
-    """Start numba's threads. Call this before the first parallel function.
+    """Start numba's threads, unless they run. Call this before every parallel function.
+
+    Raises:
+        TrainingError: they run in the process from which this one was forked. They do not survive that, and GNU OpenMP
+            ends a forked process that uses them, without an exception.
+    """
+    global _process  # noqa: PLW0603
+    if _process is None:
+        _start_threads()
+        _process = os.getpid()
+    elif _process != os.getpid():
+        raise TrainingError(
+            "this process was forked from one that has used the fused engine or a forest, whose threads do not "
+            "survive that; start processes by spawn or loky, or, without a forest, choose engine='torch'"
+        )
+
+
+def _start_threads() -> None:
+    """Launch them, and keep torch's number of threads.
 
     numba and torch may share the OpenMP library, in which numba sets the number of threads when it starts: a program
     that has limited torch to one thread would from then on run it with all.

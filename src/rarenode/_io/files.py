@@ -30,6 +30,21 @@ _held: set[tuple[int, Path]] = set()
 """The folders in use, each with the thread that uses it."""
 
 
+def exists(path: Path | str) -> bool:
+    """Whether there is such a file or folder; not if its name is longer than any can be, where `Path` would raise."""
+    return os.path.exists(path)  # noqa: PTH110
+
+
+def is_file(path: Path | str) -> bool:
+    """Whether there is such a file; see `exists`."""
+    return os.path.isfile(path)  # noqa: PTH113
+
+
+def is_dir(path: Path | str) -> bool:
+    """Whether there is such a folder; see `exists`."""
+    return os.path.isdir(path)  # noqa: PTH112
+
+
 @contextmanager
 def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
     """Yield where to write the new content of each path, all in one folder; on leaving, they are replaced.

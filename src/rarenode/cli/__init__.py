@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from io import TextIOWrapper
@@ -32,6 +33,13 @@ Examples:
   rarenode predict runs/first new.arff --out predictions.parquet
   rarenode paper run imbalance_fun --seeds 1       measure a table of the paper
   rarenode paper table imbalance_fun               compare it with the published one
+
+\b
+Exit codes:
+  0    done
+  1    an error, told in one line on standard error
+  2    a command or option that does not exist or has an impossible value
+  130  interrupted by Ctrl-C
 """,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -69,19 +77,38 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line; an error of rarenode becomes one line and exit code 1 (130 after Ctrl-C)."""
+    """Run the command line; an error becomes one line and exit code 1 (130 after Ctrl-C).
+
+    So do errors of the system, such as a full disk or too little memory, that no command has anticipated.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a name that the terminal cannot show must not end the program
     warnings.showwarning = print_warning
     try:
-        app()
+        try:
+            app()
+        finally:
+            _flush()
     except Interrupted as error:
         print_error(error)
         sys.exit(INTERRUPTED)
-    except RarenodeError as error:
+    except (RarenodeError, OSError) as error:
         print_error(error)
+        sys.exit(1)
+    except MemoryError as error:
+        print_error(f"not enough memory: {error}")
         sys.exit(1)
     except KeyboardInterrupt:
         print_error(Interrupted("interrupted"))
         sys.exit(INTERRUPTED)
+
+
+def _flush() -> None:
+    """Write what is still in the buffer of standard output, while an error can still be told."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python will flush it once more
+        if not isinstance(error, BrokenPipeError):  # such as `| head`, which has what it wants
+            raise OSError(f"standard output cannot be written: {error.strerror}") from None

@@ -30,7 +30,7 @@ def print_progress(line: str) -> None:
     print(printable(line), file=sys.stderr, flush=True)
 
 
-def print_error(error: Exception) -> None:
+def print_error(error: Exception | str) -> None:
     """Print an error as one line, without control characters: it may quote untrusted text."""
     print(f"rarenode: {printable(error)}", file=sys.stderr)
 

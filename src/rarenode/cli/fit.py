@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rarenode.cli.options import Quiet, Root, with_settings
+from rarenode.cli.options import Quiet, Root, not_empty, with_settings
 from rarenode.config import Settings
 from rarenode.config.choices import Preset
 
@@ -18,8 +18,13 @@ def fit(
         str,
         typer.Argument(metavar="DATA", help="A name from `rarenode data list`, or an ARFF file.", show_default=False),
     ],
-    out: Annotated[Path, typer.Option(metavar="RUN", help="The folder to save the model in.", show_default=False)],
-    preset: Annotated[Preset, typer.Option(help="Default values of all settings.")] = "best",
+    out: Annotated[
+        Path,
+        typer.Option(metavar="RUN", help="The folder to save the model in.", show_default=False, parser=not_empty),
+    ],
+    preset: Annotated[
+        Preset | None, typer.Option(help="Default values of all settings.", show_default="best, or those of RUN")
+    ] = None,
     settings_file: Annotated[
         Path | None,
         typer.Option("--settings", metavar="FILE", help="Settings in TOML. Options override them.", show_default=False),
@@ -43,10 +48,11 @@ def fit(
     Every setting is an option, also those not listed here: `rarenode settings` explains all of them. Options override
     --settings, which overrides the preset. RUN/settings.toml records what was used.
 
-    Ctrl-C saves a checkpoint, and --resume continues from it to the same result.
+    Ctrl-C saves a checkpoint, and --resume continues from it to the same result, with the settings of the run. Settings
+    that are given as well must be the same. --resume of a finished run writes its report, if that is not there.
 
     RUN/report.html shows which nodes are found, which are missed, and why: in the test rows of a dataset of the
-    catalogue, otherwise in held-out rows.
+    catalogue, otherwise in held-out rows, whose predictions RUN/held_out.safetensors keeps.
 
     \b
     Examples:
@@ -64,7 +70,7 @@ def fit(
 
     in_file = {} if settings_file is None else Settings.read_toml(settings_file)
     stored = Run(out).stored_settings() if resume else None
-    base = stored or _preset(preset, data)
+    base = stored if stored is not None and preset is None else _preset(preset or "best", data)
     chosen = base.changed(in_file, **settings)
     callback = ShowProgress(Progress(quiet))
     run = Run.fit(data, out, chosen, resume=resume, report=report, callback=callback, root=root)
@@ -74,12 +80,12 @@ def fit(
     done = f"{run.history[-1].epoch} epochs, loss {run.history[-1].loss:.5g}; " if run.history else ""
     print(f"{out}: {done}thresholds: {model.decides_with.in_words()}")
     page = out / "report.html"
-    if report:
-        print(
-            f"{page}: which nodes are found, which are missed, and why"
-            if page.exists()
-            else f"no report, because all rows were used for training; `rarenode report {out} --data FILE` writes one"
-        )
+    if report and page.exists():
+        print(f"{page}: which nodes are found, which are missed, and why")
+    elif report:
+        missing = f"{out / 'held_out.safetensors'} is missing"
+        why = missing if run.settings.holds_out_rows else "all rows were used for training"
+        print(f"no report, because {why}; `rarenode report {out} --data FILE` writes one")
 
 
 def _preset(preset: Preset, data: str) -> Settings:

@@ -15,6 +15,14 @@ from rarenode.config import PRESETS, Settings, describe, setting_fields
 
 SplitName = Literal["train", "valid", "test"]
 
+
+def not_empty(path: str) -> Path:
+    """A path; an empty one, such as that of a shell variable that is not set, would be the current folder."""
+    if not path:
+        raise typer.BadParameter("the path is empty; the current folder is '.'")
+    return Path(path)
+
+
 Root = Annotated[
     Path | None,
     typer.Option(
@@ -24,7 +32,10 @@ Root = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only warnings and errors.")]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a `rarenode fit`.", show_default=False)]
+RunFolder = Annotated[
+    Path,
+    typer.Argument(metavar="RUN", help="The folder of a `rarenode fit`.", show_default=False, parser=not_empty),
+]
 Split = Annotated[
     SplitName | None, typer.Option("--split", help="Which rows of a dataset of the catalogue.", show_default="test")
 ]

@@ -32,6 +32,9 @@ def predict(
     is decided, so are its ancestors. An artificial root is left out. --thresholds expected_f1 fits thresholds to DATA
     itself, which suits many rows at once.
 
+    Names of nodes are written as they are. A spreadsheet takes a name that begins with =, +, - or @ for a formula: if
+    the hierarchy comes from others, import the CSV file with the column node as text.
+
     \b
     Examples:
       rarenode predict runs/mine new.arff --out predictions.csv

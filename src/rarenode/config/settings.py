@@ -19,7 +19,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 
 from rarenode._io.text import explain
@@ -44,9 +53,19 @@ from rarenode.config.choices import (
 )
 from rarenode.errors import ArgumentError, FileFormatError, MissingFileError
 
+MOST = 1e30
+"""Larger numbers would leave float32, in which networks are trained, no room to compute with them."""
+
+
+def _computable(value: float) -> float:
+    if value > MOST:
+        raise ValueError(f"it should be at most {MOST:g}")
+    return value
+
+
 _Count = Annotated[int, Field(ge=1)]
-_NotNegative = Annotated[float, Field(ge=0)]
-_Positive = Annotated[float, Field(gt=0)]
+_NotNegative = Annotated[float, Field(ge=0), AfterValidator(_computable)]
+_Positive = Annotated[float, Field(gt=0), AfterValidator(_computable)]
 
 
 def _setting(default: Any, group: str, *, main: bool = False) -> Any:
@@ -149,7 +168,7 @@ class Settings(BaseModel):
     checkpoint_epochs: _Count | None = _setting(None, "Computation")
     """Save a checkpoint every so many epochs."""
     checkpoint_minutes: _Positive | None = _setting(5.0, "Computation")
-    """Save a checkpoint every so many minutes."""
+    """Save a checkpoint every so many minutes. 0: not by time."""
 
     if not TYPE_CHECKING:  # a type checker reads the fields, and knows their names and types
 
@@ -159,11 +178,12 @@ class Settings(BaseModel):
             except ValidationError as error:
                 raise ArgumentError(explain(error, type(self))) from None
 
-    @field_validator("patience", "cv", mode="before")
+    @field_validator("patience", "cv", "checkpoint_minutes", mode="before")
     @classmethod
-    def _zero_is_none(cls, value: Any) -> Any:
+    def _zero_is_none(cls, value: Any, info: ValidationInfo) -> Any:
         """TOML has no None, and neither has the command line."""
-        return None if isinstance(value, int) and not isinstance(value, bool) and value == 0 else value
+        numbers = (int, float) if info.field_name == "checkpoint_minutes" else (int,)
+        return None if type(value) in numbers and value == 0 else value
 
     @field_validator("focus", mode="before")
     @classmethod
@@ -224,6 +244,17 @@ class Settings(BaseModel):
     def needs_held_out_rows(self) -> bool:
         """Whether the thresholds are fitted to rows that the model was not trained on."""
         return parse_strategy(self.thresholds)[0] != "fixed"
+
+    @property
+    def counts_labels(self) -> bool:
+        """Whether training depends on how many rows have each node, other than by the loss."""
+        return self.weighting != "none" or self.resampling != "none"
+
+    @property
+    def holds_out_rows(self) -> bool:
+        """Whether some rows are predicted by a model that was not trained on them, without rows for validation."""
+        by_folds = self.cv is not None and (self.needs_held_out_rows or self.patience is not None)
+        return self.holdout is not None or by_folds
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
@@ -306,8 +337,8 @@ class Settings(BaseModel):
         return hashlib.sha256(json.dumps(self.decisive, sort_keys=True).encode("ascii")).hexdigest()
 
 
-ZERO_IS_NONE = ("patience", "cv")
-"""Settings whose 0 means not set; TOML and the command line have no None."""
+ZERO_IS_NONE = ("patience", "cv", "checkpoint_minutes")
+"""Settings whose 0 means not set: those that may be None, which is not their default. TOML has no None."""
 WITHOUT_INFLUENCE = frozenset({"checkpoint_epochs", "checkpoint_minutes", "n_jobs"})
 """Settings that cannot change the result, and so may differ when a training is resumed."""
 

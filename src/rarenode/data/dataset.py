@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.data.catalogue import SplitName
+from rarenode.data.catalogue import SPLITS, SplitName
 from rarenode.errors import ArgumentError, DataError, LabelError
 from rarenode.hierarchy import Hierarchy
 
@@ -70,8 +70,9 @@ class Dataset:
             values = getattr(self, what)
             if values is not None and len(values) != rows:
                 raise DataError(f"{what} has {len(values)} values for {rows} rows")
-        if self.n_counted is not None and not 0 < self.n_counted <= rows:
-            raise ArgumentError(f"n_counted must lie between 1 and the {rows} rows, got {self.n_counted}")
+        counted = self.n_counted
+        if counted is not None and not (isinstance(counted, int) and 0 < counted <= rows):
+            raise ArgumentError(f"n_counted must be None or a whole number from 1 to {rows}, the rows; got {counted!r}")
 
     @classmethod
     def from_arrays(
@@ -192,8 +193,10 @@ class DatasetSplits:
         """The rows of a split.
 
         Raises:
-            ArgumentError: the dataset has no such rows.
+            ArgumentError: there is no such split, or the dataset has no such rows.
         """
+        if split not in SPLITS:
+            raise ArgumentError(f"unknown split {split!r}; choose one of {', '.join(SPLITS)}")
         rows: Dataset | None = getattr(self, split)
         if rows is None:
             raise ArgumentError(f"{self.name} has no {split} rows")
@@ -230,6 +233,8 @@ def scored_nodes(hierarchy: Hierarchy, unscored: Sequence[str] | None = None) ->
     """Which nodes count: all but ``unscored``; None leaves out an artificial root, the only root, named ``root``."""
     if unscored is None:
         unscored = [ROOT] if hierarchy.roots == (ROOT,) and len(hierarchy) > 1 else []
+    if isinstance(unscored, str):
+        raise ArgumentError(f"unscored must be a list of nodes, got the text {unscored!r}; write [{unscored!r}]")
     unknown = [node for node in unscored if node not in hierarchy]
     if unknown:
         raise ArgumentError(f"unscored: {unknown[0]!r} is not a node of the hierarchy")

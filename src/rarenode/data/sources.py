@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
 
+from rarenode._io.files import exists, is_file
 from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, catalogue, data_root, find_entry
 from rarenode.data.dataset import Dataset, DatasetSplits, scored_nodes
 from rarenode.data.preparation import Preparation
@@ -43,7 +44,7 @@ def open_data(
     if str(data) in catalogue():
         return load_dataset(str(data), root)
     path = Path(data)
-    if path.exists():
+    if exists(path):
         return read(path, "tree" if hierarchy is not None and any("/" in n for n in hierarchy.nodes) else "auto")
     if path.suffix or len(path.parts) > 1:
         raise MissingFileError(f"{data}: there is no such file, and no dataset of the catalogue has that name")
@@ -92,7 +93,7 @@ def load_dataset(name: str, root: Path | str | None = None, prepare: Prepare = "
 
 def _read(entry: CatalogueEntry, file: CatalogueFile, folder: Path) -> Dataset:
     path = folder / file.path
-    if not path.is_file():
+    if not is_file(path):
         raise MissingFileError(f"{entry.name}: {path} is not there. {_how_to_get(entry, file, folder)}")
     content = read(path, entry.kind)
     found = {

@@ -2,6 +2,15 @@
 
 from rarenode.engines.engine import Adam, Engine, Objective
 from rarenode.engines.selection import EngineName, make_engine, resolve_device
-from rarenode.engines.threads import available_threads
+from rarenode.engines.threads import available_threads, limited_threads
 
-__all__ = ["Adam", "Engine", "EngineName", "Objective", "available_threads", "make_engine", "resolve_device"]
+__all__ = [
+    "Adam",
+    "Engine",
+    "EngineName",
+    "Objective",
+    "available_threads",
+    "limited_threads",
+    "make_engine",
+    "resolve_device",
+]

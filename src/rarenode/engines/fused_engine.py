@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from time import perf_counter
 
 import numba
@@ -15,8 +14,8 @@ from rarenode.engines.engine import Adam, Objective, State
 from rarenode.engines.fused_layers import CHUNKS, Floats, adam_constants
 from rarenode.engines.fused_loss import FOCUS_CODES
 from rarenode.engines.fused_step import fused_step, weight_place
-from rarenode.engines.threads import ThreadChoice, available_threads
-from rarenode.errors import ArgumentError, TrainingError
+from rarenode.engines.threads import ThreadChoice, available_threads, limited_threads
+from rarenode.errors import ArgumentError
 from rarenode.models.ensemble import MlpEnsemble, Parameters
 from rarenode.objective import NodeWeights
 from rarenode.objective.loss import check_row_weights
@@ -60,7 +59,7 @@ class FusedEngine:
             view[...] = parameters[name]
         self._workspace: _Workspace | None = None
         self._sides = self._scored_sides(self._loss.weights)
-        self._available = available_threads(n_jobs)
+        self._n_jobs, self._available = n_jobs, available_threads(n_jobs)
         self._choice = ThreadChoice(1)
 
     def step(
@@ -77,7 +76,6 @@ class FusedEngine:
                 f"a batch must have the shapes (rows, {self.shape.features}) and (rows, {self.shape.nodes}); "
                 f"got {np.shape(X)} and {np.shape(Y)}"
             )
-        _refuse_after_fork()
         start_threads()
         factors = _as_factors(row_weights, len(X))
         is_first = self._workspace is None  # it compiles, or loads compiled code
@@ -154,15 +152,16 @@ class FusedEngine:
         shape = self.shape
         views = self._views(self._parameters)
         result = np.empty((shape.models, len(X), shape.nodes), dtype=np.float32)
-        for model in range(shape.models):
-            for begin in range(0, len(X), ROWS_AT_A_TIME):
-                rows = slice(begin, begin + ROWS_AT_A_TIME)
-                hidden = np.asarray(X[rows], dtype=np.float32)
-                for layer in range(shape.layers):
-                    hidden = hidden @ views[f"layer{layer}.weight"][model].T + views[f"layer{layer}.bias"][model]
-                    if layer < shape.layers - 1:
-                        hidden = np.maximum(hidden, 0) if shape.activation == "relu" else np.tanh(hidden)
-                result[model, rows] = hidden
+        with limited_threads(self._n_jobs):
+            for model in range(shape.models):
+                for begin in range(0, len(X), ROWS_AT_A_TIME):
+                    rows = slice(begin, begin + ROWS_AT_A_TIME)
+                    hidden = np.asarray(X[rows], dtype=np.float32)
+                    for layer in range(shape.layers):
+                        hidden = hidden @ views[f"layer{layer}.weight"][model].T + views[f"layer{layer}.bias"][model]
+                        if layer < shape.layers - 1:
+                            hidden = np.maximum(hidden, 0) if shape.activation == "relu" else np.tanh(hidden)
+                    result[model, rows] = hidden
         return result
 
     def parameters(self) -> State:
@@ -208,22 +207,6 @@ def _as_factors(row_weights: NDArray[np.float32] | None, rows: int) -> Floats:
     if row_weights is None:
         return np.ones(rows, dtype=np.float32)
     return check_row_weights(row_weights, rows).astype(np.float32)
-
-
-_process: int | None = None
-"""The process in which the threads of the fused engine live."""
-
-
-def _refuse_after_fork() -> None:
-    """Threads do not survive a fork, and GNU OpenMP ends a forked process that uses them, without an exception."""
-    global _process  # noqa: PLW0603
-    if _process is None:
-        _process = os.getpid()
-    elif _process != os.getpid():
-        raise TrainingError(
-            "this process was forked from one that has trained with the fused engine, whose threads do not survive "
-            "that; start processes by spawn or loky, or choose engine='torch'"
-        )
 
 
 class _Workspace:

@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numba
+import torch
+from threadpoolctl import ThreadpoolController
 
+from rarenode._io.compiled import start_threads
 from rarenode.errors import ArgumentError
 
 # --- how many threads the process may use --------------------------------------------------------------------------
@@ -40,6 +45,33 @@ def available_threads(n_jobs: int | None = None) -> int:
     if not isinstance(n_jobs, int) or n_jobs == 0:
         raise ArgumentError(f"n_jobs must be None or a whole number other than 0, got {n_jobs!r}")
     return min(available, n_jobs) if n_jobs > 0 else max(1, available + 1 + n_jobs)
+
+
+@contextmanager
+def limited_threads(n_jobs: int | None, *, compiled: bool = False) -> Iterator[None]:
+    """Compute with at most ``n_jobs`` threads meanwhile: torch, and the BLAS library behind numpy's matrix products.
+
+    With ``compiled``, numba's threads are started and limited too. Without ``n_jobs`` all is left as it is.
+    """
+    if n_jobs is None:
+        yield
+        return
+    most, blas = available_threads(n_jobs), _blas()
+    with ExitStack() as undo:
+        if compiled:
+            start_threads()
+            undo.callback(numba.set_num_threads, numba.get_num_threads())
+            numba.set_num_threads(min(most, numba.get_num_threads()))
+        undo.callback(torch.set_num_threads, torch.get_num_threads())
+        torch.set_num_threads(min(most, torch.get_num_threads()))
+        limits = {library.prefix: min(most, library.num_threads) for library in blas.lib_controllers}
+        undo.enter_context(blas.limit(limits=limits))
+        yield
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
 
 
 def _bound_processors() -> int:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -12,7 +9,7 @@ from torch import Tensor
 
 from rarenode.engines.dropout import dropout_masks
 from rarenode.engines.engine import Adam, Objective, State
-from rarenode.engines.threads import available_threads
+from rarenode.engines.threads import available_threads, limited_threads
 from rarenode.errors import ArgumentError
 from rarenode.models.ensemble import MlpEnsemble, Parameters
 from rarenode.models.network import EncodedNetwork, MlpNetwork
@@ -47,7 +44,8 @@ class TorchEngine:
         self.seed = seed
         self.steps = 0
         self.loss = objective.loss()
-        self._threads = None if n_jobs is None else available_threads(n_jobs)
+        available_threads(n_jobs)  # checks it
+        self._n_jobs = n_jobs
         self._trained = {name: value for name, value in self.network.named_parameters() if value.requires_grad}
         self._frozen = [] if encoder is None or any(p.requires_grad for p in encoder.parameters()) else [encoder]
         self._buffers = {} if self._frozen else dict(self.network.named_buffers())
@@ -67,7 +65,7 @@ class TorchEngine:
         row_weights: NDArray[np.float32] | None = None,
     ) -> float:
         """See `Engine.step`."""
-        with self._limited_threads():
+        with limited_threads(self._n_jobs):
             self.network.train()
             for module in self._frozen:
                 module.eval()
@@ -84,7 +82,7 @@ class TorchEngine:
         """See `Engine.logits`."""
         self.network.eval()
         starts = range(0, len(X), ROWS_AT_A_TIME)
-        with self._limited_threads():
+        with limited_threads(self._n_jobs):
             parts = [self.network(self._features(X[i : i + ROWS_AT_A_TIME])).cpu() for i in starts]
         if not parts:
             return np.zeros((self.shape.models, 0, self.shape.nodes), dtype=np.float32)
@@ -125,19 +123,6 @@ class TorchEngine:
         return self._there(
             dropout_masks(self.seed, self.steps, layer, self.shape.members, rows, width, self.shape.dropout)
         )
-
-    @contextmanager
-    def _limited_threads(self) -> Iterator[None]:
-        """Use no more than ``n_jobs`` threads meanwhile; without it, torch's setting is left alone."""
-        before = torch.get_num_threads()
-        if self._threads is None or self._threads >= before:
-            yield
-            return
-        torch.set_num_threads(self._threads)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
 
     def _features(self, X: NDArray[np.float32]) -> Tensor:
         return self._there(np.asarray(X, dtype=np.float32))

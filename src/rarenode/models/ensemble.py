@@ -10,6 +10,8 @@ each network, so that a network does not depend on how many others there are.
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self, get_args
@@ -98,9 +100,22 @@ class MlpEnsemble:
             shapes[f"layer{layer}.bias"] = (self.models, outputs)
         return shapes
 
+    @property
+    def parameter_bytes(self) -> int:
+        """The memory that all parameters take."""
+        return 4 * sum(map(math.prod, self.parameter_shapes.values()))
+
 
 def initial_parameters(shape: MlpEnsemble, seed: int) -> Parameters:
-    """The parameters before the first step."""
+    """The parameters before the first step.
+
+    Raises:
+        MemoryError: there is not enough memory for them.
+    """
+    training = 4 * shape.parameter_bytes  # with gradients or a copy, and Adam's moments
+    if training > sys.maxsize:  # no array can have so many, which numpy takes for another error
+        raise MemoryError
+    np.empty(training, dtype=np.uint8)  # if that is impossible, it is told now and not after some steps
     arrays = {name: np.empty(size, dtype=np.float32) for name, size in shape.parameter_shapes.items()}
     for model in range(shape.models):
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, model])))

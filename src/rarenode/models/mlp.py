@@ -25,6 +25,7 @@ from rarenode.hierarchy import Hierarchy
 from rarenode.models.ensemble import MlpEnsemble, Parameters
 from rarenode.models.model import Floats, Layout, Output, check_arrays, check_input
 from rarenode.objective import constrain, uncertainty
+from rarenode.objective.uncertainties import check_kind
 
 Logits = Callable[[Floats], Floats]
 """(rows, features) -> unconstrained logits (models, rows, nodes)."""
@@ -142,7 +143,7 @@ def mean_probs(
 ) -> Output:
     """The members' mean of constrained probabilities, (rows, nodes), and the rest of what `Model.compute` returns."""
     if kind is not None:
-        uncertainty(np.zeros((1, 1), dtype=np.float32), kind)  # an unknown kind is refused even if there are no rows
+        check_kind(kind)  # even if there are no rows
     probs = np.empty((len(X), shape.nodes), dtype=np.float32)
     most = np.empty_like(probs) if highest and shape.models > 1 else None
     unsure = None if kind is None else np.empty_like(probs)

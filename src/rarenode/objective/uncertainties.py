@@ -38,6 +38,16 @@ SHARED = 1 << 15
 Probabilities = TypeVar("Probabilities", Tensor, NDArray[Any])
 
 
+def check_kind(kind: object) -> None:
+    """Refuse what is not a kind of uncertainty.
+
+    Raises:
+        ArgumentError: names the kinds.
+    """
+    if not isinstance(kind, str) or kind not in UNCERTAINTIES:
+        raise ArgumentError(f"unknown uncertainty {kind!r}; choose one of {', '.join(UNCERTAINTIES)}")
+
+
 def uncertainty(probs: Probabilities, kind: str) -> Probabilities:
     """The uncertainty of an ensemble, by node.
 
@@ -51,9 +61,8 @@ def uncertainty(probs: Probabilities, kind: str) -> Probabilities:
     >>> uncertainty(np.array([[0.5, 0.9], [0.5, 0.7]]), "bbma").round(6)
     array([1. , 0.4])
     """
-    compute = UNCERTAINTIES.get(kind)
-    if compute is None:
-        raise ArgumentError(f"unknown uncertainty {kind!r}; choose one of {', '.join(UNCERTAINTIES)}")
+    check_kind(kind)
+    compute = UNCERTAINTIES[kind]
     tensor = (
         probs.detach() if isinstance(probs, Tensor) else torch.from_numpy(np.array(probs, dtype=_float_type(probs)))
     )

@@ -5,7 +5,6 @@ Rows are the same for every seed, so trainings of a method differ by nothing but
 
 from __future__ import annotations
 
-import math
 import os
 import platform
 from dataclasses import dataclass
@@ -116,7 +115,7 @@ def measure(
             summary=summary(test.Y, probs, scored=scored),
             steps_per_second=round(median(epoch.steps_per_second for epoch in model.history), 2),
             seconds_per_epoch=round(median(epoch.seconds for epoch in model.history), 4),
-            training_bytes=3 * 4 * sum(map(math.prod, shape.parameter_shapes.values())),
+            training_bytes=3 * shape.parameter_bytes,
             peak_bytes=peak,
             nodes=PredictedNodes(
                 column=tuple(predicted.tolist()),

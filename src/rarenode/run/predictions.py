@@ -56,6 +56,9 @@ class Predictions:
     def write(self, path: Path | str, *, decided_only: bool = False) -> int:
         """Write `to_frame` as CSV or Parquet; the file appears under its name only when it is complete.
 
+        Names of nodes are data and are written as they are, so that they can be read back. A spreadsheet takes a name
+        that begins with ``=``, ``+``, ``-`` or ``@`` for a formula; if names come from others, import them as text.
+
         Returns:
             How many lines were written.
 

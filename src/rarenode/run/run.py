@@ -1,7 +1,8 @@
 """`Run`: a training in a folder, and all that can be done with it.
 
-The folder contains the model (``model.json``, ``model.safetensors``, ``README.md``), ``settings.toml``, and
-``report.html``. While a training is under way it also contains checkpoints and, in ``.fold-1``, ``.fold-2``, ...,
+The folder contains the model (``model.json``, ``model.safetensors``, ``README.md``), ``settings.toml``,
+``report.html`` and, if the report is about held-out rows, their predictions in ``held_out.safetensors``, from which it
+can be written again. While a training is under way it also contains checkpoints and, in ``.fold-1``, ``.fold-2``, ...,
 the models of folds. ``settings.toml`` is written before training begins, so a stopped training is resumed without
 repeating its settings. A run never overwrites another: a folder that contains one is refused.
 """
@@ -12,27 +13,33 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from rarenode._io.files import replacing, sole_use
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rarenode._io.arrays import Arrays, Layout, read_arrays, read_note, write_arrays
+from rarenode._io.files import exists, is_dir, replacing, sole_use
+from rarenode._io.text import explain
 from rarenode.config import Settings
 from rarenode.data.catalogue import SplitName, catalogue
 from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.sources import Data, open_data
-from rarenode.errors import ArgumentError, DataError, MissingFileError, ResumeError, TrainingError
+from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError, ResumeError, TrainingError
 from rarenode.metrics import GroupedSummary, summarize_groups
 from rarenode.models import Output
+from rarenode.objective.uncertainties import check_kind
 from rarenode.report import Report, RunReport, report_on_model, report_on_predictions, write_report
 from rarenode.run.predictions import Predictions
-from rarenode.training import Callback, EpochRecord, Fitted, TrainedModel, fit_model
+from rarenode.training import Callback, EpochRecord, TrainedModel, fit_model
 from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.checkpoint import remove_checkpoint
 from rarenode.training.model_folder import RECORD
-from rarenode.training.out_of_fold import fold_folders, remove_folds
+from rarenode.training.out_of_fold import OutOfFold, fold_folders, remove_folds
 from rarenode.training.train import require_labels
 from rarenode.version import __version__
 
-SETTINGS, REPORT = "settings.toml", "report.html"
+SETTINGS, REPORT, HELD_OUT = "settings.toml", "report.html", "held_out.safetensors"
 TRAINED_ON = "the model was trained on these rows; scores on new rows will be lower"
 
 
@@ -51,6 +58,16 @@ class Evaluation:
     """Whether the model was trained on these rows, as far as is known."""
 
 
+class _HeldOut(BaseModel):
+    """What ``held_out.safetensors`` says about its arrays: how many rows, and of which training."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    rows: Annotated[int, Field(ge=1)]
+    data: str
+    settings: str
+
+
 class Run:
     """A training in a folder.
 
@@ -64,6 +81,8 @@ class Run:
     """
 
     def __init__(self, folder: Path | str) -> None:
+        if folder == "":
+            raise ArgumentError("the name of the run's folder is empty; the current folder is '.'")
         self.folder = Path(folder)
 
     def __repr__(self) -> str:
@@ -89,8 +108,9 @@ class Run:
             data: rows, a file of rows, or a name of the catalogue, whose training and validation rows are used.
             folder: where the run is kept; it is created.
             settings: how to train and decide; None: the defaults or, with ``resume``, those of the stopped run.
-            resume: continue a training that was stopped, or return at once if it is finished.
-            report: also write ``report.html``, about rows that were not used for training.
+            resume: continue a training that was stopped; if it is finished, write only a report that is not there.
+            report: also write ``report.html``, about rows that were not used for training. If there are none, or if
+                ``held_out.safetensors`` of a finished run was removed, there is no report.
             callback: is called after every step and epoch.
             root: the folder that holds the datasets of the catalogue.
 
@@ -100,6 +120,10 @@ class Run:
             FolderInUseError: another process is using the folder.
             RarenodeError: data or settings cannot be used; see the other errors.
         """
+        if not isinstance(settings, Settings | None):
+            raise ArgumentError(
+                f"settings must be Settings or None, got {type(settings).__name__}; Settings(epochs=10) is an example"
+            )
         run = cls(folder)
         opened = open_data(data, root)
         stored = run.stored_settings() if resume else None
@@ -107,29 +131,28 @@ class Run:
         rows, valid = _training_rows(opened, settings)
         rows = require_labels(rows, "training")
         with ExitStack() as locks:
-            for each in (run.folder, *fold_folders(run.folder)):
-                locks.enter_context(sole_use(each))
-            if run._is_finished(rows, settings, resume):
-                run._tidy()
-                if report and not (run.folder / REPORT).exists() and isinstance(opened, DatasetSplits):
-                    run.report(run.folder / REPORT, opened)
-                return run
-            run._write_settings(rows.name, settings)
-            fitted = fit_model(rows, settings, valid=valid, folder=run.folder, resume=resume, callback=callback)
-            fitted = replace(fitted, model=_with_parts(fitted.model, opened))
-            try:
-                fitted.model.save(run.folder)
-            except OSError as error:
-                raise TrainingError(f"the model could not be saved: {error}") from None
-            if report:
-                run._report_on_fit(fitted, opened, rows)
-            run._tidy()  # last: if the report cannot be written, what it is made from is still there
+            locks.enter_context(sole_use(run.folder))
+            for part in fold_folders(run.folder):
+                locks.enter_context(sole_use(part))
+            is_new = not run._is_finished(rows, settings, resume)
+            if is_new:
+                run._write_settings(rows.name, settings)
+                fitted = fit_model(rows, settings, valid=valid, folder=run.folder, resume=resume, callback=callback)
+                try:
+                    if fitted.held_out is not None and isinstance(opened, Dataset):
+                        run._write_held_out(fitted.held_out, fitted.model)
+                    _with_parts(fitted.model, opened).save(run.folder)  # last: with it, the run is finished
+                except OSError as error:
+                    raise TrainingError(f"the model could not be saved: {error}") from None
+            run._tidy()
+            if report and (is_new or not (run.folder / REPORT).exists()):
+                run._report_on_fit(opened, rows)
         return run
 
     def stored_settings(self) -> Settings | None:
         """The settings that the run was started with; None if the folder contains none."""
         path = self.folder / SETTINGS
-        return Settings.from_toml(path) if path.exists() else None
+        return Settings.from_toml(path) if exists(path) else None
 
     @property
     def settings(self) -> Settings:
@@ -149,7 +172,7 @@ class Run:
             MissingFileError: the folder contains no complete model.
             FileFormatError: a file is damaged.
         """
-        if not self.folder.is_dir():
+        if not is_dir(self.folder):
             raise MissingFileError(f"{self.folder}: there is no such folder; `rarenode fit` makes one")
         if self._is_begun() and not (self.folder / RECORD).exists():
             raise MissingFileError(f"{self.folder} contains an unfinished training; finish it with resume (--resume)")
@@ -203,6 +226,7 @@ class Run:
 
         ``uncertainty`` is the kind that the result contains; see `rarenode.uncertainty`.
         """
+        check_kind(uncertainty)
         model = self.model
         rows = self._rows(data, split, root)
         model.check_match(rows, labels=False)
@@ -345,31 +369,57 @@ class Run:
         except OSError as error:
             raise ArgumentError(f"{self.folder}: settings cannot be written: {error}") from None
 
-    def _report_on_fit(self, fitted: Fitted, opened: Dataset | DatasetSplits, rows: Dataset) -> None:
-        """A report about test rows, or else about held-out rows; none if all rows were used for training."""
+    def _report_on_fit(self, opened: Dataset | DatasetSplits, rows: Dataset) -> None:
+        """A report about test rows, or else about held-out rows; none if their predictions are not there."""
         name = self.folder.name or str(self.folder)
-        model, held_out = fitted.model, fitted.held_out
+        model = self.model
         if isinstance(opened, DatasetSplits):
             test = opened.test.with_labels_only()
             part = report_on_model(model, test.X, test.Y, name=name, rows=f"{opened.name}, test rows")
-        elif held_out is not None:
+        elif model.settings.holds_out_rows and (self.folder / HELD_OUT).exists():
+            held_out = self._read_held_out()
+            numbers, probs = held_out["rows"], held_out["probs"]
             one_model = model.settings.holdout is not None
             # The models of folds are gone, and the final model has seen their rows.
-            output = model.compute(rows.X[held_out.rows], highest=True, uncertainty="gmu") if one_model else None
+            output = model.compute(rows.X[numbers], highest=True, uncertainty="gmu") if one_model else None
             part = report_on_predictions(
                 model,
-                held_out.Y,
-                Output(held_out.probs) if output is None else replace(output, probs=held_out.probs),
+                rows.Y[numbers],
+                Output(probs) if output is None else replace(output, probs=probs),
                 name=name,
                 rows=f"{rows.name}, {'held-out rows' if one_model else 'out-of-fold predictions'}",
                 thresholds=model.decides_with,
-                training_rows=held_out.training_support,
-                row_numbers=held_out.rows,
+                training_rows=held_out["training_support"],
+                row_numbers=numbers,
                 fitted_here=True,
             )
         else:
             return
         write_report(Report((part,)), self.folder / REPORT)
+
+    def _write_held_out(self, held_out: OutOfFold, model: TrainedModel) -> None:
+        """Keep what a report about held-out rows is made from: the models of folds are removed."""
+        arrays = {name: getattr(held_out, name) for name in ("rows", "probs", "training_support")}
+        note = _HeldOut(rows=len(held_out.rows), data=model.fingerprints["data"], settings=model.settings.fingerprint)
+        with replacing(self.folder / HELD_OUT) as (part,):
+            write_arrays(part, arrays, note.model_dump_json())
+
+    def _read_held_out(self) -> Arrays:
+        path, model = self.folder / HELD_OUT, self.model
+        try:
+            note = _HeldOut.model_validate_json(read_note(path))
+        except ValidationError as error:
+            raise FileFormatError(path, None, f"it has no held-out predictions: {explain(error, _HeldOut)}") from None
+        if (note.data, note.settings) != (model.fingerprints.get("data"), model.settings.fingerprint):
+            raise FileFormatError(path, None, "it belongs to another model than the one beside it; remove it")
+        nodes = len(model.hierarchy)
+        integer, number = np.dtype(np.int64), np.dtype(np.float32)
+        layout: Layout = {
+            "rows": (integer, (note.rows,)),
+            "probs": (number, (note.rows, nodes)),
+            "training_support": (integer, (nodes,)),
+        }
+        return read_arrays(path, layout)
 
     def _tidy(self) -> None:
         """Remove what a finished run no longer needs. The checkpoint goes first: without it, the run is finished."""

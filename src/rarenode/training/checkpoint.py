@@ -4,8 +4,8 @@ The file holds the engine's state (parameters, Adam's moments, steps taken) as a
 training has come and what it is a checkpoint *of*: the fingerprints of rows, validation rows and hierarchy, the engine
 and the settings. A training that differs in any of these is not the same training, and is refused.
 
-It is one file, replaced atomically, so arrays and header can never belong to different moments. If a checkpoint cannot
-be written, the one before stays, and training continues.
+It is one file, replaced atomically, so arrays and header can never belong to different moments; a checksum covers both.
+If a checkpoint cannot be written, the one before stays, and training continues.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rarenode._io.arrays import Arrays, layout_of, read_arrays, read_note, write_arrays
 from rarenode._io.files import replacing
@@ -31,25 +31,36 @@ from rarenode.errors import FileFormatError, ResumeError
 from rarenode.training.callbacks import EpochRecord
 
 FILE = "checkpoint.safetensors"
+Count = Annotated[int, Field(ge=0)]
 
 
 @dataclass
 class Position:
     """How far a training has come: all that later steps and records depend on besides the engine."""
 
-    epoch: int = 0
+    epoch: Count = 0
     """Epochs that are over."""
-    batch: int = 0
+    batch: Count = 0
     """Batches of the next epoch that are over."""
     loss: float = 0.0
     """The sum of their losses."""
-    seconds: float = 0.0
+    seconds: Annotated[float, Field(ge=0)] = 0.0
     """The time they took."""
     history: list[EpochRecord] = field(default_factory=list)
     best_ap: float | None = None
     """The best validation AP so far, where early stopping looks at it."""
-    best_epoch: int = 0
+    best_epoch: Count = 0
     """The epoch that had it, counted from 1."""
+
+    def is_possible(self, epochs: int, batches: int, steps: int) -> bool:
+        """Whether a training of so many epochs and batches can be there after so many steps."""
+        return (
+            self.epoch <= epochs
+            and self.batch <= batches
+            and steps == self.epoch * batches + self.batch
+            and [record.epoch for record in self.history] == list(range(1, self.epoch + 1))
+            and self.best_epoch <= self.epoch
+        )
 
 
 class TrainingKey(BaseModel):
@@ -86,7 +97,7 @@ class _Header(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     format: Literal["rarenode checkpoint"]
-    version: Literal[1]
+    version: Literal[2]
     key: TrainingKey
     position: Position
 
@@ -94,9 +105,10 @@ class _Header(BaseModel):
 class Checkpoints:
     """The checkpoint of one training in one folder; without a folder there is none, and nothing is written."""
 
-    def __init__(self, folder: Path | None, key: TrainingKey, settings: Settings) -> None:
+    def __init__(self, folder: Path | None, key: TrainingKey, settings: Settings, batches: int) -> None:
         self.path = None if folder is None else folder / FILE
         self.key = key
+        self.epochs, self.batches = settings.epochs, batches
         self.every_epochs = settings.checkpoint_epochs
         self.every_minutes = settings.checkpoint_minutes
         self._last_try = monotonic()
@@ -116,19 +128,29 @@ class Checkpoints:
         """
         if self.path is None or not os.path.lexists(self.path):
             return None
-        if not self.path.is_file():
-            raise FileFormatError(self.path, None, "it is no file")
-        header = self._header(self.path)
+        try:
+            return self._load(self.path, resume, like, also)
+        except FileFormatError as error:
+            told = f"{error.problem}; remove it to begin this training again"
+            raise FileFormatError(self.path, None, told) from None
+
+    def _load(self, path: Path, resume: bool, like: Arrays, also: Arrays) -> tuple[Position, Arrays]:
+        if not path.is_file():
+            raise FileFormatError(path, None, "it is no file")
+        header = self._header(path)
         if not resume:
             raise ResumeError(
-                f"{self.path} is the checkpoint of a training that was not finished. Set resume (--resume) to continue "
+                f"{path} is the checkpoint of a training that was not finished. Set resume (--resume) to continue "
                 "with it, remove it, or choose another folder"
             )
         differences = header.key.differences(self.key)
         if differences:
-            raise ResumeError(f"{self.path} is the checkpoint of another training: {'; '.join(differences)}")
+            raise ResumeError(f"{path} is the checkpoint of another training: {'; '.join(differences)}")
         expected = like if header.position.best_ap is None else like | also
-        return header.position, read_arrays(self.path, layout_of(expected))
+        arrays = read_arrays(path, layout_of(expected))
+        if not header.position.is_possible(self.epochs, self.batches, int(arrays["steps"])):
+            raise FileFormatError(path, None, "its position lies outside the training")
+        return header.position, arrays
 
     def save_if_due(self, position: Position, arrays: Callable[[], Arrays]) -> None:
         """Save after every so many epochs or minutes."""
@@ -141,7 +163,7 @@ class Checkpoints:
         """Save; return whether that worked. A failure warns once, and leaves the last checkpoint as it is."""
         if self.path is None:
             return False
-        header = _Header(format="rarenode checkpoint", version=1, key=self.key, position=position)
+        header = _Header(format="rarenode checkpoint", version=2, key=self.key, position=position)
         try:
             with replacing(self.path) as (part,):
                 write_arrays(part, arrays, header.model_dump_json())

@@ -11,11 +11,11 @@ from rarenode._io.text import storable
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
 from rarenode.errors import DataError
-from rarenode.thresholds import Strategy, make_strategy
+from rarenode.thresholds import make_strategy
 from rarenode.training.callbacks import Callback
 from rarenode.training.model import TrainedModel
 from rarenode.training.out_of_fold import OutOfFold, cross_fit, hold_out, validate
-from rarenode.training.train import require_labels, train_model
+from rarenode.training.train import How, require_labels, train_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +51,20 @@ def fit_model(
         resume: continue from what is in the folder.
         callback: is called after every step and epoch.
     """
-    folder = None if folder is None else Path(folder)
+    how: How = {
+        "prepare": prepare,
+        "folder": None if folder is None else Path(folder),
+        "resume": resume,
+        "callback": callback,
+    }
     _require_storable_names(data)
     data = require_labels(data, "training")
-    strategy = make_strategy(settings.thresholds)
-    fitted = _fit(data, settings, strategy, valid, prepare, folder, resume, callback)
+    fitted = _fit(data, settings, valid, how)
     known = {**fitted.model.fingerprints, "settings": settings.fingerprint, "data": data.fingerprint}
-    # The last training of cross_fit has its own number of epochs; the model keeps the settings of the caller.
-    return replace(fitted, model=replace(fitted.model, settings=settings, fingerprints=known))
+    # The last training of cross_fit has its own number of epochs, and that of hold_out its own rows; the model keeps
+    # what the caller gave.
+    model = replace(fitted.model, settings=settings, fingerprints=known, n_counted=data.n_counted)
+    return replace(fitted, model=model)
 
 
 def _require_storable_names(data: Dataset) -> None:
@@ -69,25 +75,16 @@ def _require_storable_names(data: Dataset) -> None:
             raise DataError(f"the name of a {what}, {bad!r}, is not valid Unicode text and cannot be saved; rename it")
 
 
-def _fit(
-    data: Dataset,
-    settings: Settings,
-    strategy: Strategy,
-    valid: Dataset | None,
-    prepare: bool,
-    folder: Path | None,
-    resume: bool,
-    callback: Callback | None,
-) -> Fitted:
+def _fit(data: Dataset, settings: Settings, valid: Dataset | None, how: How) -> Fitted:
+    strategy = make_strategy(settings.thresholds)
     if valid is not None:
-        held_out = validate(data, settings, valid, prepare=prepare, folder=folder, resume=resume, callback=callback)
-        return Fitted(held_out.decide(strategy, settings.rule), held_out)
-    if settings.holdout is not None:
-        held_out = hold_out(data, settings, prepare=prepare, folder=folder, resume=resume, callback=callback)
-        return Fitted(held_out.decide(strategy, settings.rule), held_out)
-    if settings.cv is not None and (settings.needs_held_out_rows or settings.patience is not None):
-        held_out = cross_fit(data, settings, prepare=prepare, folder=folder, resume=resume, callback=callback)
-        return Fitted(held_out.decide(strategy, settings.rule), held_out)
-    model = train_model(data, settings, prepare=prepare, folder=folder, resume=resume, callback=callback)
-    thresholds = strategy.fit(np.zeros((1, len(data.hierarchy))), rule=settings.rule)
-    return Fitted(model.with_thresholds(thresholds), None)
+        held_out = validate(data, settings, valid, **how)
+    elif settings.holdout is not None:
+        held_out = hold_out(data, settings, **how)
+    elif settings.holds_out_rows:
+        held_out = cross_fit(data, settings, **how)
+    else:
+        model = train_model(data, settings, **how)
+        thresholds = strategy.fit(np.zeros((1, len(data.hierarchy))), rule=settings.rule)
+        return Fitted(model.with_thresholds(thresholds), None)
+    return Fitted(held_out.decide(strategy, settings.rule), held_out)

@@ -137,7 +137,7 @@ class _Run:
             engine=self.engine.name,
             settings={name: value for name, value in settings.decisive.items() if name != "engine"},
         )
-        self.checkpoints = Checkpoints(folder, key, settings)
+        self.checkpoints = Checkpoints(folder, key, settings, self.batches)
 
     def begin(self, resume: bool) -> None:
         """Restore the checkpoint, if there is one to resume from."""
@@ -274,14 +274,20 @@ class _Run:
         return self.at.epoch * self.batches + self.at.batch
 
     def _what_went_wrong(self, problem: str, step: int) -> str:
-        rate, largest = self.settings.learning_rate, float(np.abs(self.rows.X).max())
-        if largest > LARGE_FEATURE:
-            cause = f"features reach {largest:.3g}; standardise them (prepare=True does)"
-        else:
-            cause = f"the learning rate {rate:g} is too large; try {rate / 10:g}"
+        """Where it happened, and everything that can be the cause, with its value."""
+        settings = self.settings
+        names = ["learning_rate", "weight_decay"]
+        names += ["w0"] if settings.weighting != "none" else []
+        names += ["u0", "k"] if settings.focus != "none" else []
+        causes = [f"{name} ({getattr(settings, name):g})" for name in names]
+        if self.rows.sample_weight is not None:
+            causes.append(f"the sample weights (up to {self.rows.sample_weight.max():g})")
+        largest = float(np.abs(self.rows.X).max())
+        features = f"the features (up to {largest:.3g}; prepare=True standardises them)"
+        causes.insert(0 if largest > LARGE_FEATURE else len(causes), features)
         epoch, batch = divmod(step - 1, self.batches)
-        place = f"epoch {epoch + 1} of {self.settings.epochs}, batch {batch + 1} of {self.batches}"
-        return f"{place}: {problem}. Most likely {cause}"
+        place = f"epoch {epoch + 1} of {settings.epochs}, batch {batch + 1} of {self.batches}"
+        return f"{place}: {problem}. One of these is too large: {', '.join(causes)}"
 
 
 def _resampled(rows: Dataset, resampler: Resampler) -> Dataset:

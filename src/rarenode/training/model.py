@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -19,10 +20,12 @@ from rarenode.config import Settings
 from rarenode.data.dataset import Dataset, require_match
 from rarenode.data.preparation import Preparation, as_float32
 from rarenode.diagnosis import NodeDiagnosis, diagnose
+from rarenode.engines import limited_threads
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models import Blend, Mlp, Model, Output
 from rarenode.models.model import Floats, check_input
+from rarenode.objective.uncertainties import check_kind
 from rarenode.thresholds import ExpectedF, Fixed, Thresholds, make_strategy
 from rarenode.training.callbacks import EpochRecord
 from rarenode.training.model_card import Card, make_card, write_card
@@ -57,6 +60,9 @@ class TrainedModel:
     """What `predict` decides with; None is 0.5 for every node."""
     source: str = ""
     """Where the training rows came from."""
+    n_counted: int | None = None
+    """So many of the rows that it was fitted to, the first ones, defined node weights and were resampled; see
+    `Dataset.n_counted`."""
 
     def with_thresholds(self, thresholds: Thresholds) -> Self:
         """The same model, with these thresholds."""
@@ -68,7 +74,12 @@ class TrainedModel:
 
     def compute(self, X: Any, *, highest: bool = False, uncertainty: str | None = None) -> Output:
         """Probabilities of rows and, if requested, what else one pass through the model yields; see `Model.compute`."""
-        return self.model.compute(self.prepare(X), highest=highest, uncertainty=uncertainty)
+        with self._threads():
+            return self.model.compute(self.prepare(X), highest=highest, uncertainty=uncertainty)
+
+    def _threads(self) -> AbstractContextManager[None]:
+        """Keep to the ``n_jobs`` of the settings."""
+        return limited_threads(self.settings.n_jobs, compiled="forest" in self.settings.models)
 
     def prepare(self, X: Any) -> Floats:
         """The input of the model for raw features."""
@@ -129,13 +140,15 @@ class TrainedModel:
         network = next((part for part in parts if isinstance(part, Mlp)), None)
         if network is None:
             raise ArgumentError(f"a {self.model.kind} has no members; train model='mlp' or 'mlp+forest'")
-        return network.member_probs(self.prepare(X))
+        with self._threads():
+            return network.member_probs(self.prepare(X))
 
     def uncertainty(self, X: Any, kind: str = "gmu") -> Floats:
         """How uncertain the ensemble is about each node, (rows, nodes); kinds are those of `rarenode.uncertainty`.
 
         In a blend it is the uncertainty of the networks, without the forest.
         """
+        check_kind(kind)
         result = self.compute(X, uncertainty=kind).uncertainty
         assert result is not None  # noqa: S101 (it was requested)
         return result
@@ -200,6 +213,7 @@ class TrainedModel:
             feature_names=self.feature_names,
             source=storable(self.source),
             thresholds=self.thresholds,
+            n_counted=self.n_counted,
         )
 
     @classmethod
@@ -225,6 +239,7 @@ class TrainedModel:
             feature_names=record.feature_names,
             source=record.source,
             thresholds=record.as_thresholds(),
+            n_counted=record.n_counted,
         )
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from rarenode._io.arrays import read_arrays, write_arrays
-from rarenode._io.files import replacing
+from rarenode._io.files import is_file, replacing
 from rarenode._io.text import explain
 from rarenode.config import Settings
 from rarenode.config.choices import Rule
@@ -28,6 +28,7 @@ from rarenode.models import MODELS, Model
 from rarenode.models.model import Layout
 from rarenode.thresholds import Thresholds
 from rarenode.training.callbacks import EpochRecord
+from rarenode.version import __version__
 
 FILES = PARAMETERS, RECORD, CARD = "model.safetensors", "model.json", "README.md"
 VERSION = 3
@@ -113,6 +114,7 @@ class ModelFile(BaseModel):
     fingerprints: dict[str, Sha256]
     """``parameters`` is that of ``model.safetensors``."""
     thresholds: ThresholdsRecord | None = None
+    n_counted: Annotated[int, Field(ge=1)] | None = None
 
     @classmethod
     def describe(
@@ -131,6 +133,7 @@ class ModelFile(BaseModel):
         feature_names: tuple[str, ...] | None,
         source: str,
         thresholds: Thresholds | None,
+        n_counted: int | None,
     ) -> Self:
         """The record of a model."""
         edges = zip(hierarchy.edge_parents.tolist(), hierarchy.edge_children.tolist(), strict=True)
@@ -157,6 +160,7 @@ class ModelFile(BaseModel):
             thresholds=None
             if thresholds is None
             else ThresholdsRecord.model_validate(thresholds.to_dict(), strict=False),
+            n_counted=n_counted,
         )
 
     def as_thresholds(self) -> Thresholds | None:
@@ -187,7 +191,7 @@ def read_model_folder(folder: Path) -> tuple[ModelFile, Hierarchy, Model]:
         FileFormatError: a file is damaged, or belongs to another model or another version of rarenode.
     """
     for name in (RECORD, PARAMETERS):
-        if not (folder / name).is_file():
+        if not is_file(folder / name):
             raise MissingFileError(f"{folder} does not contain a complete model: {name} is missing")
     record = _read_record(folder / RECORD)
     hierarchy = _hierarchy(folder / RECORD, record)
@@ -224,9 +228,14 @@ def _read_record(path: Path) -> ModelFile:
         head = _Head.model_validate_json(text)
     except ValidationError as error:
         raise FileFormatError(path, None, f"it does not describe a rarenode model: {explain(error, _Head)}") from None
-    if head.version > VERSION:
+    if head.version != VERSION:
+        is_newer = head.version > VERSION
+        age, remedy = ("a newer", "update rarenode") if is_newer else ("an older", "train the model again")
         raise FileFormatError(
-            path, None, f"a newer rarenode wrote it (format {head.version}; this one reads up to {VERSION})"
+            path,
+            None,
+            f"{age} rarenode wrote it, in format {head.version}; this one, {__version__}, reads format {VERSION}. "
+            f"Load it with the rarenode that wrote it, or {remedy}",
         )
     try:
         return ModelFile.model_validate_json(text)

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,11 @@ from rarenode.data.dataset import Dataset
 from rarenode.data.split import HierarchicalSplit, folds
 from rarenode.errors import ArgumentError, ResumeError
 from rarenode.thresholds import Strategy
-from rarenode.training.callbacks import Callback
 from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.checkpoint import remove_checkpoint
 from rarenode.training.model import TrainedModel
 from rarenode.training.model_folder import FILES, RECORD
-from rarenode.training.train import require_labels, train_model
+from rarenode.training.train import How, require_labels, train_model
 
 Indices = NDArray[np.int64]
 FOLD = ".fold-"
@@ -64,61 +63,24 @@ class OutOfFold:
         return self.model.with_thresholds(strategy.fit(self.probs, self.Y, prior=self.prior, rule=rule))
 
 
-def hold_out(
-    data: Dataset,
-    settings: Settings,
-    *,
-    prepare: bool = True,
-    folder: Path | None = None,
-    resume: bool = False,
-    callback: Callback | None = None,
-) -> OutOfFold:
+def hold_out(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFold:
     """Train on all rows but the fraction ``settings.holdout``, which `HierarchicalSplit` chooses; see `train_model`."""
     if settings.holdout is None:
         raise ArgumentError("set holdout to the fraction of rows to hold out")
     kept, held_out = HierarchicalSplit(settings.holdout, settings.seed).split(data.Y, data.hierarchy)
-    return _hold_out_rows(
-        data, settings, kept, held_out, prepare=prepare, folder=folder, resume=resume, callback=callback
-    )
+    return _hold_out_rows(data, settings, kept, held_out, **how)
 
 
-def validate(
-    data: Dataset,
-    settings: Settings,
-    valid: Dataset,
-    *,
-    prepare: bool = True,
-    folder: Path | None = None,
-    resume: bool = False,
-    callback: Callback | None = None,
-    title: str = "",
-) -> OutOfFold:
+def validate(data: Dataset, settings: Settings, valid: Dataset, **how: Unpack[How]) -> OutOfFold:
     """Train on rows, and predict validation rows, which early stopping uses too; see `train_model`."""
     valid = require_labels(valid, "validation")
-    model = train_model(
-        data,
-        settings,
-        valid=None if settings.patience is None else valid,
-        prepare=prepare,
-        folder=folder,
-        resume=resume,
-        callback=callback,
-        title=title,
-    )
+    model = train_model(data, settings, valid=None if settings.patience is None else valid, **how)
     prior = (model.training_positives + valid.Y.sum(axis=0)) / (len(data) + len(valid))
     rows = np.arange(len(valid))
     return OutOfFold(model, valid.Y, model.predict_proba(valid.X), prior, rows, model.training_positives)
 
 
-def cross_fit(
-    data: Dataset,
-    settings: Settings,
-    *,
-    prepare: bool = True,
-    folder: Path | None = None,
-    resume: bool = False,
-    callback: Callback | None = None,
-) -> OutOfFold:
+def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFold:
     """Train once without each of ``settings.cv`` folds, then on all rows; see `train_model` for the arguments.
 
     Models of folds that are done are kept in ``folder`` until `remove_folds`, so that resuming trains only what is
@@ -131,6 +93,7 @@ def cross_fit(
             "a schedule over epochs and early stopping with cv exclude each other, as the last training is shorter; "
             "set patience to 0, or schedule_by to batch"
         )
+    folder = how.get("folder")
     probs = np.empty(data.Y.shape, dtype=np.float32)
     best_epochs = []
     total = data.Y.sum(axis=0, dtype=np.int64)
@@ -143,19 +106,10 @@ def cross_fit(
             "hierarchy": data.hierarchy.fingerprint,
             ALL_ROWS: data.fingerprint,
         }
-        model = _trained_before(part, settings, fingerprints) if resume else None
+        model = _trained_before(part, settings, fingerprints) if how.get("resume") else None
         if model is None:
-            fold = _hold_out_rows(
-                data,
-                settings,
-                kept,
-                held_out,
-                prepare=prepare,
-                folder=part,
-                resume=resume,
-                callback=callback,
-                title=f"fold {number} of {settings.cv}",
-            )
+            here: How = {**how, "folder": part, "title": f"fold {number} of {settings.cv}"}
+            fold = _hold_out_rows(data, settings, kept, held_out, **here)
             model, probs[held_out] = fold.model, fold.probs
             if part is not None:
                 replace(model, fingerprints={**model.fingerprints, **fingerprints}).save(part)
@@ -164,19 +118,20 @@ def cross_fit(
             probs[held_out] = model.predict_proba(data.X[held_out])
         if model.history:
             best_epochs.append(best_epoch(model))
-        here = data.Y[held_out].sum(axis=0, dtype=np.int64)
-        support += here * (total - here)
+        positives = data.Y[held_out].sum(axis=0, dtype=np.int64)
+        support += positives * (total - positives)
     final = settings
     if settings.patience is not None:
         epochs = round(median(best_epochs)) if best_epochs else settings.epochs
         final = settings.model_copy(update={"epochs": epochs, "patience": None})
-    model = train_model(
-        data, final, prepare=prepare, folder=folder, resume=resume, callback=callback, title="all rows"
-    )
+    last: How = {**how, "title": "all rows"}
+    model = train_model(data, final, **last)
     return OutOfFold(model, data.Y, probs, data.Y.mean(axis=0), np.arange(len(data)), support // np.maximum(total, 1))
 
 
-def _hold_out_rows(data: Dataset, settings: Settings, kept: Indices, held_out: Indices, **how: Any) -> OutOfFold:
+def _hold_out_rows(
+    data: Dataset, settings: Settings, kept: Indices, held_out: Indices, **how: Unpack[How]
+) -> OutOfFold:
     fold = validate(data.take(kept), settings, data.take(held_out), **how)
     return replace(fold, prior=data.Y.mean(axis=0), rows=held_out)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
+import torch
 
 from rarenode._io.files import sole_use
 from rarenode.config import Settings
@@ -15,10 +18,20 @@ from rarenode.data.dataset import Dataset
 from rarenode.data.preparation import Preparation, as_float32
 from rarenode.engines import available_threads
 from rarenode.errors import DataError, Interrupted
-from rarenode.models import Blend, Forest, Model, grow_forest
+from rarenode.models import Blend, Forest, MlpEnsemble, Model, grow_forest
 from rarenode.training.callbacks import Callback, EpochRecord
 from rarenode.training.loop import train_network
 from rarenode.training.model import TrainedModel, current_versions
+
+
+class How(TypedDict, total=False):
+    """What `train_model` may be told besides rows and settings, and what those who call it pass on."""
+
+    prepare: bool
+    folder: Path | None
+    resume: bool
+    callback: Callback | None
+    title: str
 
 
 def train_model(
@@ -46,6 +59,7 @@ def train_model(
 
     Raises:
         DataError: there is nothing to learn from, or features cannot be used.
+        MemoryError: there is not enough memory; names the settings that decide how much is needed.
         TrainingError, Interrupted, ResumeError, FileFormatError: see `train_network`.
     """
     data = require_labels(data, "training")
@@ -55,7 +69,7 @@ def train_model(
     models: list[Model] = []
     history: tuple[EpochRecord, ...] = ()
     engine = ""
-    with nullcontext() if folder is None else sole_use(folder):
+    with nullcontext() if folder is None else sole_use(folder), _naming_what_takes_memory(rows, settings):
         if "mlp" in settings.models:
             network = train_network(
                 rows, settings, valid=watched, folder=folder, resume=resume, callback=callback, title=title
@@ -81,6 +95,7 @@ def train_model(
         preparation=preparation,
         feature_names=data.feature_names,
         source=data.name,
+        n_counted=data.n_counted,
     )
 
 
@@ -106,6 +121,29 @@ def require_labels(data: Dataset, purpose: str) -> Dataset:
 
 def _prepared(data: Dataset, preparation: Preparation | None) -> Dataset:
     return replace(data, X=as_float32(data.X) if preparation is None else preparation.apply(data.X))
+
+
+@contextmanager
+def _naming_what_takes_memory(rows: Dataset, settings: Settings) -> Iterator[None]:
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not _is_out_of_memory(error):
+            raise
+        needs = []
+        if "mlp" in settings.models:
+            shape = MlpEnsemble.from_settings(settings, rows.n_features, len(rows.hierarchy))
+            size = f"{4 * shape.parameter_bytes / 2**30:,.1f} GiB for parameters, their gradients and Adam's moments"
+            names = ("hidden_size", "n_layers", "n_members", "batch_size")
+            needs.append(f"{', '.join(f'{name}={getattr(settings, name)}' for name in names)} ({size})")
+        if "forest" in settings.models:
+            needs.append(f"n_trees={settings.n_trees}")
+        raise MemoryError(f"training with {' and '.join(needs)} needs more than there is; choose less") from error
+
+
+def _is_out_of_memory(error: RuntimeError) -> bool:
+    """torch has a class for that on GPUs only; on the CPU its allocator says so in words."""
+    return isinstance(error, torch.OutOfMemoryError) or "DefaultCPUAllocator" in str(error)
 
 
 def _grow(rows: Dataset, settings: Settings, callback: Callback | None) -> Forest:
