@@ -155,7 +155,7 @@ def test_warnings_are_one_line(data: Path, tmp_path: Path) -> None:
 def test_errors_of_the_system_are_one_line(data: Path, tmp_path: Path) -> None:
     huge = ("--hidden-size", "1000000")
     for command, told in (
-        (("report", "x" * 300), "File name too long"),
+        (("data", "info", "cellcycle_FUN", "--root", "x" * 300), "File name too long"),
         (("fit", str(data), "--out", str(tmp_path / "run"), *huge), "not enough memory: .*hidden_size=1000000"),
     ):
         result = subprocess.run(

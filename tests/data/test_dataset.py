@@ -212,7 +212,7 @@ def test_an_unscored_node_that_does_not_exist() -> None:
         ({"ids": ("a",)}, DataError, "ids has 1 values for 60 rows"),
         ({"labelled": np.ones(61, dtype=bool)}, DataError, "labelled has 61 values"),
         ({"sample_weight": np.ones(2)}, DataError, "sample_weight has 2 values"),
-        ({"n_counted": 0}, ArgumentError, "n_counted must lie between 1 and the 60 rows, got 0"),
+        ({"n_counted": 0}, ArgumentError, "n_counted must be None or a whole number from 1 to 60"),
         ({"n_counted": 61}, ArgumentError, "n_counted"),
     ],
 )

@@ -396,6 +396,38 @@ class TestFolder:
             assert np.array_equal(getattr(loaded, method)(frame), getattr(fitted, method)(frame))
 
     @pytest.mark.parametrize(
+        "changes",
+        [
+            {"weighting": "as_published", "resampling": "lpros", "cv": 0, "thresholds": "fixed", "patience": 0},
+            {"weighting": "as_described", "holdout": 0.3},
+            {"resampling": "hros-pd", "cv": 2},
+            {"cv": 2},
+        ],
+    )
+    def test_the_training_of_a_run_can_be_repeated(self, tmp_path: Path, changes: dict[str, Any]) -> None:
+        """A run counts and resamples training rows only, and learns from validation rows as well."""
+        small = {name: value for name, value in SMALL.items() if name != "random_state"} | {"n_trees": 3}
+        run = rarenode.Run.fit(DATA, tmp_path, Settings(**small, **changes), report=False)
+        rows = DATA.train_and_valid
+        again = clone(RareNodeClassifier.load(tmp_path))
+        assert again.n_counted == (len(DATA.train) if set(changes) & {"weighting", "resampling"} else None)
+        again.fit(rows.X, rows.Y)
+        arrays = run.model.model.arrays()
+        assert all(np.array_equal(array, arrays[name]) for name, array in again.model_.model.arrays().items())
+        assert np.array_equal(again.thresholds_, run.model.decides_with.values)
+
+    def test_no_more_rows_can_count_than_there_are(self) -> None:
+        for n_counted in (0, len(X) + 1, 2.5, "all"):
+            with pytest.raises(ArgumentError, match=f"n_counted must be None or a whole number from 1 to {len(X)}"):
+                classifier(n_counted=n_counted).fit(X, Y)
+
+    def test_unscored_is_a_list(self) -> None:
+        with pytest.raises(ArgumentError, match=r"unscored must be a list of nodes, .* write \['root'\]"):
+            classifier(unscored="root").fit(X, Y)
+        with pytest.raises(ArgumentError, match="unscored must be a list"):
+            Dataset.from_arrays(X, Y, TREE, unscored=TREE.nodes[0])
+
+    @pytest.mark.parametrize(
         "make",
         [
             classifier(),

@@ -169,7 +169,7 @@ class TestCircumstances:
         assert record.settings.engine == "auto"
 
     def test_a_training_that_comes_to_nothing(self, root: Path) -> None:
-        with pytest.raises(TrainingError, match="learning rate"):
+        with pytest.raises(TrainingError, match="learning_rate"):
             measure(cell(learning_rate=1e30), root)
 
     def test_data_that_are_not_there(self, tmp_path: Path) -> None:

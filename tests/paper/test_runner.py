@@ -136,7 +136,7 @@ class TestWhatIsTrained:
 @pytest.mark.usefixtures("here", "one_thread")
 class TestFailures:
     def test_others_continue_and_all_are_named_at_the_end(self, root: Path, tmp_path: Path) -> None:
-        with pytest.raises(TrainingError, match=f"^1 of 3 trainings failed. {BAD}: .*learning rate"):
+        with pytest.raises(TrainingError, match=f"^1 of 3 trainings failed. {BAD}: .*learning_rate"):
             run_tasks([FIRST, BAD, SECOND], tmp_path, root=root)
         assert [read_record(tmp_path, task.cell) is None for task in (FIRST, BAD, SECOND)] == [False, True, False]
 
@@ -388,7 +388,7 @@ class TestProcesses:
         good: Sequence[Task] = [quick("good", seed=seed) for seed in range(2)]
         judged = held_out_task("fixed", "prior", dataset=STANDING_FOR, **QUICK)
         bad = quick("bad", learning_rate=1e30, epochs=3)
-        with pytest.raises(TrainingError, match=f"1 of 4 trainings failed. {bad}: .*learning rate"):
+        with pytest.raises(TrainingError, match=f"1 of 4 trainings failed. {bad}: .*learning_rate"):
             run_tasks([good[0], bad, good[1], judged], tmp_path, jobs=2, root=files)
         assert {record_of(tmp_path, task).at_half.steps_per_epoch for task in good} == {1}
         assert record_of(tmp_path, judged).decided.strategies == ("fixed", "prior")

@@ -377,6 +377,12 @@ class TestPredict:
         assert np.array_equal(table["probability"].to_numpy(), found.probs.ravel())
         assert "root" not in (tmp_path / "p.csv").read_text()
 
+    def test_names_are_written_as_they_are(self, run: Run, data: Path, tmp_path: Path) -> None:
+        names = ("=1+1", "+a", "-b", "@c", 'd,"e"\n')
+        found = replace(run.predict(data), nodes=names)
+        found.write(tmp_path / "p.csv")
+        assert polars.read_csv(tmp_path / "p.csv")["node"].to_list() == list(names) * 24
+
     def test_decided_only(self, run: Run, data: Path) -> None:
         found = run.predict(data)
         table = found.to_frame(decided_only=True)

@@ -246,6 +246,11 @@ class Settings(BaseModel):
         return parse_strategy(self.thresholds)[0] != "fixed"
 
     @property
+    def counts_labels(self) -> bool:
+        """Whether training depends on how many rows have each node, other than by the loss."""
+        return self.weighting != "none" or self.resampling != "none"
+
+    @property
     def holds_out_rows(self) -> bool:
         """Whether some rows are predicted by a model that was not trained on them, without rows for validation."""
         by_folds = self.cv is not None and (self.needs_held_out_rows or self.patience is not None)

@@ -80,8 +80,9 @@ class Dataset:
             values = getattr(self, what)
             if values is not None and len(values) != rows:
                 raise DataError(f"{what} has {len(values)} values for {rows} rows")
-        if self.n_counted is not None and not 0 < self.n_counted <= rows:
-            raise ArgumentError(f"n_counted must lie between 1 and the {rows} rows, got {self.n_counted}")
+        counted = self.n_counted
+        if counted is not None and not (isinstance(counted, int) and 0 < counted <= rows):
+            raise ArgumentError(f"n_counted must be None or a whole number from 1 to {rows}, the rows; got {counted!r}")
 
     def _check_known(self) -> None:
         if self.known is None:

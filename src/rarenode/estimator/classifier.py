@@ -32,7 +32,7 @@ from rarenode.training.model_folder import parameters_fingerprint
 
 SETTINGS = {name: field.default for name, field, *_ in setting_fields() if name != "seed"}
 """The parameters that are settings, with their defaults; the seed is scikit-learn's ``random_state``."""
-OWN: dict[str, Any] = {"unscored": None, "prepare": True, "random_state": None, "verbose": False}
+OWN: dict[str, Any] = {"unscored": None, "n_counted": None, "prepare": True, "random_state": None, "verbose": False}
 """The other keyword parameters."""
 
 
@@ -52,6 +52,8 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         SETTINGS
         unscored: nodes that count neither in the loss nor in `score`; None: an artificial root, the only root if it is
             named "root".
+        n_counted: so many of the rows, the first ones, define the node weights and are resampled; None: all. The paper
+            trains on training and validation rows, but counts and resamples only the former.
         prepare: fill missing values and standardise features, with statistics of the training rows. Without it
             features are used as they are, and must be finite.
         random_state: determines everything random: a number, a numpy RandomState, or None.
@@ -147,6 +149,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             scored=scored_nodes(targets.hierarchy, self.unscored),
             feature_names=None if names is None else tuple(map(str, names)),
             sample_weight=weights,
+            n_counted=self.n_counted,
         )
         valid = None
         if eval_set is not None:
@@ -239,7 +242,9 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def load(cls, folder: Path | str) -> Self:
         """Read what `save`, or `rarenode fit`, wrote. Nothing in the folder is executed.
 
-        The estimator has the parameters of the training: ``clone(loaded).fit(X, y)`` repeats it.
+        The estimator has the parameters of the training: ``clone(loaded).fit(X, y)`` repeats it on the same rows, which
+        for a dataset of the catalogue are the training rows and then the validation rows. Its ``n_counted`` is set
+        where node weights or resampling depend on it; for other rows, set it to None.
 
         Raises:
             MissingFileError: a file of the model is not there.
@@ -255,6 +260,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             None if beside.classes is not None else model.hierarchy,
             **{name: settings[name] for name in SETTINGS},
             unscored=unscored,
+            n_counted=model.n_counted if model.settings.counts_labels else None,
             prepare=model.preparation is not None,
             random_state=model.settings.seed,
         )

@@ -15,6 +15,7 @@ from statistics import fmean, stdev
 
 import numpy as np
 
+from rarenode._io.files import exists
 from rarenode.data.catalogue import SplitName
 from rarenode.data.sources import load_dataset
 from rarenode.diagnosis import diagnose_counts
@@ -62,7 +63,7 @@ def report_on_runs(
     """
     require_page_name(out)
     for run in runs:
-        if not run.exists():
+        if not exists(run):
             raise MissingFileError(f"{run} is neither a folder of `rarenode fit` nor a record: there is no such file")
     folders = [run for run in runs if run.is_dir()]
     records = group_by_seed([run for run in runs if not run.is_dir()])

@@ -61,8 +61,10 @@ def fit_model(
     data = require_labels(data, "training")
     fitted = _fit(data, settings, valid, how)
     known = {**fitted.model.fingerprints, "settings": settings.fingerprint, "data": data.fingerprint}
-    # The last training of cross_fit has its own number of epochs; the model keeps the settings of the caller.
-    return replace(fitted, model=replace(fitted.model, settings=settings, fingerprints=known))
+    # The last training of cross_fit has its own number of epochs, and that of hold_out its own rows; the model keeps
+    # what the caller gave.
+    model = replace(fitted.model, settings=settings, fingerprints=known, n_counted=data.n_counted)
+    return replace(fitted, model=model)
 
 
 def _require_storable_names(data: Dataset) -> None:

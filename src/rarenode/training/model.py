@@ -64,6 +64,9 @@ class TrainedModel:
     """Where the training rows came from."""
     reading: TableOptions | None = None
     """How the table was read that they came from, if it was one."""
+    n_counted: int | None = None
+    """So many of the rows that it was fitted to, the first ones, defined node weights and were resampled; see
+    `Dataset.n_counted`."""
 
     def with_thresholds(self, thresholds: Thresholds) -> Self:
         """The same model, with these thresholds."""
@@ -240,6 +243,7 @@ class TrainedModel:
             source=storable(self.source),
             thresholds=self.thresholds,
             reading=self.reading,
+            n_counted=self.n_counted,
         )
 
     @classmethod
@@ -266,6 +270,7 @@ class TrainedModel:
             source=record.source,
             thresholds=record.as_thresholds(),
             reading=record.reading,
+            n_counted=record.n_counted,
         )
 
 

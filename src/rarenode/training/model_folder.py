@@ -178,6 +178,7 @@ class ModelFile(BaseModel):
     thresholds: ThresholdsRecord | None = None
     reading: TableOptions | None = None
     """How the table was read that the model was trained on."""
+    n_counted: Annotated[int, Field(ge=1)] | None = None
 
     @classmethod
     def describe(
@@ -197,6 +198,7 @@ class ModelFile(BaseModel):
         source: str,
         thresholds: Thresholds | None,
         reading: TableOptions | None,
+        n_counted: int | None,
     ) -> Self:
         """The record of a model."""
         statistics = None
@@ -224,6 +226,7 @@ class ModelFile(BaseModel):
             if thresholds is None
             else ThresholdsRecord.model_validate(thresholds.to_dict(), strict=False),
             reading=reading,
+            n_counted=n_counted,
         )
 
     def as_thresholds(self) -> Thresholds | None:

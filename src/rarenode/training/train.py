@@ -96,6 +96,7 @@ def train_model(
         feature_names=data.feature_names,
         source=data.name,
         reading=data.reading,
+        n_counted=data.n_counted,
     )
 
 
