@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from rarenode.cli import data, demo, evaluate, fit, paper, predict, report
+from rarenode.cli import data, demo, evaluate, fit, hierarchy, paper, predict, report
 from rarenode.cli.console import print_error, print_warning
 from rarenode.cli.options import CommandWithOldNames
 from rarenode.errors import Interrupted, RarenodeError
@@ -52,6 +52,7 @@ app.command("predict", cls=CommandWithOldNames)(predict.predict)
 app.command("report", cls=CommandWithOldNames)(report.report)
 app.command("settings")(fit.show_settings)
 app.add_typer(data.app, name="data")
+app.add_typer(hierarchy.app, name="hierarchy")
 app.add_typer(paper.app, name="paper")
 for _name, _command in (
     ("specs", paper.list_specs),

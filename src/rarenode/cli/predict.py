@@ -3,33 +3,64 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from rarenode.cli.options import OtherThresholds, Quiet, Root, RunFolder, Split
 from rarenode.config.choices import Uncertainty
 
+Layout = Literal["long", "wide", "sets", "cafa"]
+
 
 def predict(
     run: RunFolder,
     data: Annotated[
-        str,
-        typer.Argument(metavar="DATA", help="An ARFF file, or a name from `rarenode data list`.", show_default=False),
+        list[str],
+        typer.Argument(
+            metavar="DATA...",
+            help="Tables of one kind, an ARFF file, or a name from `rarenode data list`.",
+            show_default=False,
+        ),
     ],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="To write: .parquet or .csv.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="To write: .csv, .tsv, .parquet or .jsonl.", show_default=False)
+    ],
+    layout: Annotated[
+        Layout, typer.Option("--format", help="A line per row and node, a line per row, sets of labels, or CAFA's.")
+    ] = "long",
     thresholds: OtherThresholds = None,
     decided_only: Annotated[bool, typer.Option("--decided-only", help="Write only decided nodes.")] = False,
+    min_probability: Annotated[
+        float, typer.Option(metavar="P", help="Write only nodes that are at least so probable.", min=0, max=1)
+    ] = 0.0,
+    min_confidence: Annotated[
+        float,
+        typer.Option(
+            metavar="P",
+            help="Decide no node that is less probable: labels end at the deepest node that is probable enough.",
+            min=0,
+            max=1,
+        ),
+    ] = 0.0,
+    all_labels: Annotated[
+        bool, typer.Option("--all-labels", help="In --format sets: the ancestors of labels as well.")
+    ] = False,
+    most_terms: Annotated[int, typer.Option(metavar="N", help="In --format cafa: terms per id.", min=1)] = 1500,
     uncertainty: Annotated[Uncertainty, typer.Option(help="What the column uncertainty contains.")] = "gmu",
     split: Split = None,
     root: Root = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write a table with the columns row, node, probability, decided and uncertainty.
+    """Predict rows, and write what is predicted in one of four formats.
 
-    Rows count from 0 in the order of DATA, whose labels are ignored. A parent's probability is never below its
-    child's. A node is decided (1, otherwise 0) where its probability reaches the model's threshold for it; where a node
-    is decided, so are its ancestors. An artificial root is left out. --thresholds expected_f1 fits thresholds to DATA
+    long: a line for each row and node, with the columns id (or row, counted from 0), node, title, probability, decided
+    and uncertainty. wide: a line for each row, a column for each node. sets: a line for each row, with the deepest
+    decided labels. cafa: id, term and score, as the CAFA challenges have it.
+
+    Columns are found by their names; labels in DATA are ignored. A parent's probability is never below its child's. A
+    node is decided (1, otherwise 0) where its probability reaches the model's threshold for it; where a node is
+    decided, so are its ancestors. An artificial root is left out. --thresholds expected_f1 fits thresholds to DATA
     itself, which suits many rows at once.
 
     Names of nodes are written as they are. A spreadsheet takes a name that begins with =, +, - or @ for a formula: if
@@ -37,17 +68,31 @@ def predict(
 
     \b
     Examples:
+      rarenode predict runs/survey new.csv --out labels.csv --format sets
+      rarenode predict runs/survey new.csv --out sure.csv --format sets --min-confidence 0.8
+      rarenode predict runs/go genes.parquet --out submission.tsv --format cafa
       rarenode predict runs/mine new.arff --out predictions.csv
       rarenode predict runs/mine new.arff --out found.csv --decided-only --thresholds expected_f1
       rarenode predict runs/ten cellcycle_FUN --out predictions.parquet --uncertainty epistemic_kl
     """
     # torch takes a second to load, and most commands do not need it
+    from rarenode._io.progress import Progress  # noqa: PLC0415
     from rarenode.run import Run  # noqa: PLC0415
-    from rarenode.run.predictions import check_suffix  # noqa: PLC0415
+    from rarenode.run.predictions import Choice  # noqa: PLC0415
 
-    check_suffix(out)
-    found = Run(run).predict(data, split=split, thresholds=thresholds, uncertainty=uncertainty, root=root)
-    lines = found.write(out, decided_only=decided_only)
+    opened = Run(run)
+    separator = opened.model.reading.separator if opened.model.reading is not None else ";"
+    rows, lines = opened.predict_to_file(
+        data[0] if len(data) == 1 else data,
+        out,
+        choice=Choice(layout, decided_only, min_probability, all_labels, separator, most_terms),
+        split=split,
+        thresholds=thresholds,
+        min_confidence=min_confidence,
+        uncertainty=uncertainty,
+        root=root,
+        progress=Progress(quiet),
+    )
     if not quiet:
-        cells = f"{len(found)} rows x {len(found.nodes)} nodes"
-        print(f"{out}: {f'{lines} decided of {cells}' if decided_only else f'{cells} = {lines} lines'}")
+        nodes = int(opened.model.scored.sum())
+        print(f"{out}: {rows} rows x {nodes} nodes, {lines} lines")

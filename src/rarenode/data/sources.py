@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
 
+from rarenode._io.delimited import suffix_of
 from rarenode._io.files import exists, is_file
 from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, catalogue, data_root, find_entry
 from rarenode.data.dataset import Dataset, DatasetSplits, scored_nodes
 from rarenode.data.preparation import Preparation
-from rarenode.data.readers import read
+from rarenode.data.readers import TABLES, read
 from rarenode.data.table_options import Expected, TableOptions
 from rarenode.errors import ArgumentError, DataError, MissingFileError
 from rarenode.hierarchy import Hierarchy
@@ -65,6 +67,31 @@ def open_data(
         raise MissingFileError(f"{data}: there is no such file, and no dataset of the catalogue has that name")
     find_entry(str(data))  # raises, and suggests a name that is close
     raise MissingFileError(f"{data}: there is no such file")
+
+
+def scan_data(data: Data, expected: Expected, rows: int) -> Iterator[tuple[Dataset, int]] | None:
+    """Rows of tables for a model, without labels and at most so many at a time, each with the number of all rows.
+
+    None if the data are not tables.
+    """
+    if isinstance(data, Dataset | DatasetSplits) or (isinstance(data, str) and data in catalogue()):
+        return None
+    paths = [Path(data)] if isinstance(data, str | Path) else [Path(each) for each in data]
+    if len(paths) == 1 and not exists(paths[0]):
+        paths = files_like(paths[0])
+    if not paths or not all(suffix_of(path) in TABLES for path in paths):
+        return None
+    return _scan(paths, expected, rows)
+
+
+def _scan(paths: list[Path], expected: Expected, rows: int) -> Iterator[tuple[Dataset, int]]:
+    from rarenode.data.readers.frames import scan_table  # noqa: PLC0415 (polars takes a tenth of a second to load)
+    from rarenode.data.readers.tables import make_dataset, text_columns  # noqa: PLC0415
+
+    options = expected.reading or TableOptions()
+    for table in scan_table(paths, partial(text_columns, options, expected), rows):
+        total = sum(count for _, count in table.files)
+        yield make_dataset(table, options, expected=expected, labels=False), total
 
 
 def files_like(path: Path) -> list[Path]:

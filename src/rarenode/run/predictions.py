@@ -1,10 +1,22 @@
-"""`Predictions`: probabilities and decisions for rows, as arrays, as a table, or as a file."""
+"""`Predictions`: probabilities and decisions for rows, as arrays, as a table, or as a file.
+
+Four layouts of a table:
+
+========  =============================================================================================================
+long      a line for each row and node: id, node, title, probability, decided, uncertainty
+wide      a line for each row, a column for each node: its probability or, with ``decided_only``, 0 or 1
+sets      a line for each row: the deepest decided labels in one cell, with their titles and probabilities
+cafa      the format of the CAFA challenges: id, term and score, separated by tabs, without a header
+========  =============================================================================================================
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +24,48 @@ from numpy.typing import NDArray
 from rarenode._io.files import replacing
 from rarenode._io.text import storable
 from rarenode.errors import ArgumentError
+from rarenode.hierarchy import Hierarchy
 
-SUFFIXES = (".parquet", ".csv")
+Layout = Literal["long", "wide", "sets", "cafa"]
+SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl")
+MOST_TERMS = 1500
+"""CAFA takes at most so many terms for each target."""
+LEAST_SCORE = 0.001
+"""CAFA's scores have three decimals; a smaller one would be 0, which is not allowed."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which predictions to write, and how."""
+
+    layout: Layout = "long"
+    decided_only: bool = False
+    """Only the decided nodes."""
+    min_probability: float = 0.0
+    """Only nodes that are at least so probable."""
+    all_labels: bool = False
+    """In ``sets``: also the ancestors of the deepest labels."""
+    separator: str = ";"
+    """In ``sets``: between the labels of a cell."""
+    most_terms: int = MOST_TERMS
+    """In ``cafa``: the most probable terms of each row, at most so many."""
+
+    def __post_init__(self) -> None:
+        if self.layout not in get_args(Layout):
+            raise ArgumentError(f"unknown layout {self.layout!r}; choose one of {', '.join(get_args(Layout))}")
+        if not 0 <= self.min_probability <= 1:
+            raise ArgumentError(f"min_probability must lie between 0 and 1, got {self.min_probability}")
+        if self.most_terms < 1:
+            raise ArgumentError(f"most_terms must be at least 1, got {self.most_terms}")
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
     """Predictions for rows and scored nodes; an artificial root is left out."""
 
-    nodes: tuple[str, ...]
+    hierarchy: Hierarchy
+    scored: NDArray[np.bool_]
+    """(all nodes,): which nodes these are."""
     probs: NDArray[np.float32]
     """(rows, nodes): a parent's probability is never below its child's."""
     decided: NDArray[np.bool_]
@@ -29,58 +74,217 @@ class Predictions:
     """(rows, nodes)."""
     thresholds: str
     """How the thresholds were chosen, in words."""
+    ids: tuple[str, ...] | None = None
+    """The names of the rows, if they have any."""
+    first_row: int = field(default=0, repr=False)
+    """The number of the first row, if these are a part of more."""
 
     def __len__(self) -> int:
         return len(self.probs)
 
-    def to_frame(self, *, decided_only: bool = False) -> Any:
-        """A polars data frame with a line for each row and node: row, node, probability, decided, uncertainty.
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes, in the order of columns."""
+        return tuple(np.array(self.hierarchy.nodes, dtype=object)[self.scored].tolist())
 
-        Rows count from 0. With ``decided_only`` it has only the decided nodes.
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Their names for people."""
+        return tuple(np.array(self.hierarchy.titles, dtype=object)[self.scored].tolist())
+
+    @property
+    def deepest(self) -> NDArray[np.bool_]:
+        """(rows, nodes): decided nodes none of whose children is decided: the labels that imply all others."""
+        every = np.zeros((len(self.hierarchy), len(self)), dtype=np.bool_)
+        every[self.scored] = self.decided.T
+        parents, starts = self.hierarchy.families
+        if len(parents):
+            below = np.logical_or.reduceat(every[self.hierarchy.edge_children], starts[:-1], axis=0)
+            every[parents] &= ~below
+        return np.ascontiguousarray(every[self.scored].T)
+
+    def to_frame(self, choice: Choice | None = None, **changes: Any) -> Any:
+        """A polars data frame in one of the layouts of this module.
+
+        Rows without ids are numbered from 0. Keyword arguments are those of `Choice`: ``layout``, ``decided_only``,
+        ``min_probability``, ...
         """
-        import polars  # noqa: PLC0415 (it takes a tenth of a second to load)
+        choice = Choice(**changes) if choice is None else choice
+        match choice.layout:
+            case "long":
+                return self._long(choice)
+            case "wide":
+                return self._wide(choice)
+            case "sets":
+                return self._sets(choice)
+        return self._cafa(choice)
 
-        lines = np.flatnonzero(self.decided.ravel()) if decided_only else np.arange(self.decided.size)
-        rows, columns = np.divmod(lines, len(self.nodes))
-        names = [storable(node) for node in self.nodes]
-        return polars.DataFrame(
-            {
-                "row": rows.astype(np.uint32),
-                "node": polars.Series(names, dtype=polars.Enum(names)).gather(columns),
-                "probability": self.probs.ravel()[lines],
-                "decided": self.decided.ravel()[lines].astype(np.uint8),
-                "uncertainty": self.uncertainty.ravel()[lines],
+    def write(self, path: Path | str, choice: Choice | None = None, **changes: Any) -> int:
+        """Write `to_frame` as CSV, TSV, Parquet or JSON lines; see `write_predictions`."""
+        return write_predictions([self], path, Choice(**changes) if choice is None else choice)
+
+    # --- layouts -------------------------------------------------------------------------------------------------
+
+    def _keys(self, rows: NDArray[np.int64]) -> dict[str, Any]:
+        if self.ids is None:
+            return {"row": (rows + self.first_row).astype(np.uint32)}
+        return {"id": [self.ids[row] for row in rows.tolist()]}
+
+    def _chosen(self, choice: Choice) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        kept = self.probs >= choice.min_probability
+        if choice.decided_only:
+            kept &= self.decided
+        rows, columns = np.nonzero(kept)
+        return rows, columns
+
+    def _long(self, choice: Choice) -> Any:
+        import polars as pl  # noqa: PLC0415 (it takes a tenth of a second to load)
+
+        rows, columns = self._chosen(choice)
+        named = {"node": self._named(self.nodes, columns)}
+        if self.hierarchy.terms is not None:
+            named["title"] = self._named(self.titles, columns)
+        return pl.DataFrame(
+            self._keys(rows)
+            | named
+            | {
+                "probability": self.probs[rows, columns],
+                "decided": self.decided[rows, columns].astype(np.uint8),
+                "uncertainty": self.uncertainty[rows, columns],
             }
         )
 
-    def write(self, path: Path | str, *, decided_only: bool = False) -> int:
-        """Write `to_frame` as CSV or Parquet; the file appears under its name only when it is complete.
+    @staticmethod
+    def _named(names: tuple[str, ...], columns: NDArray[np.int64]) -> Any:
+        import polars as pl  # noqa: PLC0415
 
-        Names of nodes are data and are written as they are, so that they can be read back. A spreadsheet takes a name
-        that begins with ``=``, ``+``, ``-`` or ``@`` for a formula; if names come from others, import them as text.
+        distinct = dict.fromkeys(storable(name) for name in names)
+        place = {name: number for number, name in enumerate(distinct)}
+        codes = np.array([place[storable(name)] for name in names], dtype=np.uint32)[columns]
+        return pl.Series(list(distinct), dtype=pl.Enum(list(distinct))).gather(codes)
 
-        Returns:
-            How many lines were written.
+    def _wide(self, choice: Choice) -> Any:
+        import polars as pl  # noqa: PLC0415
 
-        Raises:
-            ArgumentError: the name ends in neither .csv nor .parquet, or the file cannot be written.
-        """
-        path = Path(path)
-        check_suffix(path)
-        table = self.to_frame(decided_only=decided_only)
-        try:
-            # An open file: polars takes no path that is not UTF-8.
-            with replacing(path) as (part,), part.open("wb") as file:
-                if path.suffix.lower() == ".csv":
-                    table.write_csv(file)
-                else:
-                    table.write_parquet(file)
-        except OSError as error:
-            raise ArgumentError(f"{path} cannot be written: {error}") from None
-        return len(table)
+        values: NDArray[Any] = self.decided.astype(np.uint8) if choice.decided_only else self.probs
+        columns = {storable(node): np.ascontiguousarray(values[:, place]) for place, node in enumerate(self.nodes)}
+        return pl.DataFrame(self._keys(np.arange(len(self))) | columns)
+
+    def _sets(self, choice: Choice) -> Any:
+        import polars as pl  # noqa: PLC0415
+
+        chosen = (self.decided if choice.all_labels else self.deepest) & (self.probs >= choice.min_probability)
+        nodes, titles = self.nodes, self.titles
+        odd = next((node for node in nodes if choice.separator in node), None)
+        if odd is not None:
+            raise ArgumentError(f"the node {odd!r} contains the separator {choice.separator!r}; choose another one")
+        found = [np.flatnonzero(row).tolist() for row in chosen]
+        columns: dict[str, Any] = {
+            "labels": [choice.separator.join(storable(nodes[node]) for node in row) for row in found]
+        }
+        if self.hierarchy.terms is not None:
+            columns["titles"] = [choice.separator.join(storable(titles[node]) for node in row) for row in found]
+        columns["probabilities"] = [
+            choice.separator.join(f"{self.probs[number, node]:.3f}" for node in row) for number, row in enumerate(found)
+        ]
+        return pl.DataFrame(self._keys(np.arange(len(self))) | columns)
+
+    def _cafa(self, choice: Choice) -> Any:
+        import polars as pl  # noqa: PLC0415
+
+        kept = self.probs >= max(choice.min_probability, LEAST_SCORE)
+        if choice.decided_only:
+            kept &= self.decided
+        if self.probs.shape[1] > choice.most_terms:
+            order = np.argsort(-self.probs, axis=1, kind="stable")[:, : choice.most_terms]
+            among = np.zeros_like(kept)
+            np.put_along_axis(among, order, True, axis=1)
+            kept &= among
+        rows, columns = np.nonzero(kept)
+        scores = self.probs[rows, columns]
+        order = np.lexsort((columns, -scores, rows))
+        rows, columns, scores = rows[order], columns[order], scores[order]
+        keys = self._keys(rows)
+        return pl.DataFrame(
+            {"id": [str(key) for key in next(iter(keys.values()))]}
+            | {"term": self._named(self.nodes, columns)}
+            | {"score": [f"{score:.3f}" for score in scores.tolist()]}
+        )
 
 
-def check_suffix(path: Path) -> None:
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def write_predictions(parts: Iterable[Predictions], path: Path | str, choice: Choice) -> int:
+    """Write predictions, part after part, so that they need not be in memory together.
+
+    The suffix of the name chooses the format: ``.csv``, ``.tsv``, ``.parquet``, or ``.jsonl`` (an object in each
+    line). The layout ``cafa`` is always separated by tabs. The file appears under its name only when it is complete.
+    Names are written as they are: a spreadsheet takes one that begins with =, +, - or @ for a formula.
+
+    Returns:
+        How many lines were written.
+
+    Raises:
+        ArgumentError: the name has another suffix, or the file cannot be written.
+    """
+    path = Path(path)
+    check_output(path, choice.layout)
+    suffix = path.suffix.lower()
+    try:
+        with replacing(path) as (part,):
+            if suffix == ".parquet":
+                return _write_parquet(parts, part, choice)
+            with part.open("wb") as file:
+                lines = 0
+                for number, each in enumerate(parts):
+                    frame = each.to_frame(choice)
+                    lines += len(frame)
+                    if suffix == ".jsonl":
+                        file.write("".join(f"{line}\n" for line in _json_lines(frame, choice)).encode("utf-8"))
+                    else:
+                        tabs = suffix == ".tsv" or choice.layout == "cafa"
+                        header = number == 0 and choice.layout != "cafa"
+                        frame.write_csv(file, separator="\t" if tabs else ",", include_header=header)
+                return lines
+    except OSError as error:
+        raise ArgumentError(f"{path} cannot be written: {error}") from None
+
+
+def _json_lines(frame: Any, choice: Choice) -> Iterator[str]:
+    several = ("labels", "titles", "probabilities") if choice.layout == "sets" else ()
+    for record in frame.iter_rows(named=True):
+        for name in several:
+            if name in record:
+                parts = record[name].split(choice.separator) if record[name] else []
+                record[name] = [float(part) for part in parts] if name == "probabilities" else parts
+        yield json.dumps(record, ensure_ascii=False)
+
+
+def _write_parquet(parts: Iterable[Predictions], path: Path, choice: Choice) -> int:
+    """Parquet, part after part; polars pulls the parts while it writes."""
+    from polars.io.plugins import register_io_source  # noqa: PLC0415
+
+    frames = (each.to_frame(choice) for each in parts)
+    first = next(frames)
+    lines = len(first)
+
+    def pull(columns: list[str] | None, predicate: Any, n_rows: int | None, batch: int | None) -> Iterator[Any]:
+        nonlocal lines
+        yield first if columns is None else first.select(columns)
+        for frame in frames:
+            lines += len(frame)
+            yield frame if columns is None else frame.select(columns)
+
+    with path.open("wb") as file:  # polars takes no path that is not UTF-8
+        register_io_source(pull, schema=first.schema).sink_parquet(file)
+    return lines
+
+
+def check_output(path: Path, layout: Layout = "long") -> None:
     """Refuse a file whose name does not say in which format to write it."""
-    if path.suffix.lower() not in SUFFIXES:
-        raise ArgumentError(f"{path}: the name must end in {' or '.join(SUFFIXES)}")
+    allowed = (*SUFFIXES, ".txt") if layout == "cafa" else SUFFIXES
+    if path.suffix.lower() not in allowed:
+        raise ArgumentError(f"{path}: the name must end in {', '.join(allowed)}")
+    if layout == "cafa" and path.suffix.lower() in (".parquet", ".jsonl"):
+        raise ArgumentError(f"{path}: the layout cafa is text; the name must end in .tsv or .txt")

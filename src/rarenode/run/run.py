@@ -11,7 +11,7 @@ refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,12 +23,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rarenode._io.arrays import Arrays, Layout, read_arrays, read_note, write_arrays
 from rarenode._io.files import exists, is_dir, replacing, sole_use
+from rarenode._io.progress import Progress
 from rarenode._io.text import explain
 from rarenode.config import Settings
 from rarenode.data.catalogue import SplitName, catalogue
 from rarenode.data.dataset import Dataset, DatasetSplits, require_match
 from rarenode.data.features import text_features
-from rarenode.data.sources import Data, open_data
+from rarenode.data.sources import Data, open_data, scan_data
 from rarenode.data.table_options import Expected, table_options
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError, ResumeError, TrainingError
 from rarenode.hierarchy import Hierarchy
@@ -36,7 +37,7 @@ from rarenode.metrics import GroupedSummary, summarize_groups
 from rarenode.models import Output
 from rarenode.objective.uncertainties import check_kind
 from rarenode.report import Report, RunReport, report_on_model, report_on_predictions, write_report
-from rarenode.run.predictions import Predictions
+from rarenode.run.predictions import Choice, Predictions, check_output, write_predictions
 from rarenode.training import Callback, EpochRecord, TrainedModel, fit_model
 from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.checkpoint import remove_checkpoint
@@ -46,6 +47,8 @@ from rarenode.training.train import require_labels
 from rarenode.version import __version__
 
 SETTINGS, TABLE, REPORT, HELD_OUT = "settings.toml", "table.json", "report.html", "held_out.safetensors"
+CELLS_AT_A_TIME = 1 << 24
+"""Rows are predicted into files in parts of about so many probabilities."""
 TRAINED_ON = "the model was trained on these rows; scores on new rows will be lower"
 
 
@@ -239,28 +242,109 @@ class Run:
         *,
         split: SplitName | None = None,
         thresholds: str | None = None,
+        min_confidence: float = 0.0,
         uncertainty: str = "gmu",
         root: Path | str | None = None,
     ) -> Predictions:
-        """Predict rows; their labels, if they have any, are ignored. Arguments are those of `evaluate`.
+        """Predict rows; their labels, if they have any, are ignored.
 
-        ``uncertainty`` is the kind that the result contains; see `rarenode.uncertainty`.
+        Args:
+            data: rows, files, or a name of the catalogue.
+            split: which part of a dataset that has parts; None: test.
+            thresholds: a strategy that needs no labels, instead of the model's thresholds.
+            min_confidence: decide no node that is less probable than this. Labels then end at the deepest node that is
+                probable enough, as people write "Acropora sp." where they cannot tell the species.
+            uncertainty: the kind that the result contains; see `rarenode.uncertainty`.
+            root: the folder that holds the datasets of the catalogue.
         """
         check_kind(uncertainty)
-        model = self.model
         rows = self._rows(data, split, root, labels=False)
+        return self._predict(rows, thresholds, min_confidence, uncertainty)
+
+    def predict_to_file(
+        self,
+        data: Data,
+        out: Path | str,
+        *,
+        choice: Choice | None = None,
+        split: SplitName | None = None,
+        thresholds: str | None = None,
+        min_confidence: float = 0.0,
+        uncertainty: str = "gmu",
+        root: Path | str | None = None,
+        progress: Progress | None = None,
+    ) -> tuple[int, int]:
+        """Predict rows into a file, some at a time: neither rows in Parquet nor predictions need fit into memory.
+
+        Args:
+            data: rows, files, or a name of the catalogue.
+            out: the file, ending in .csv, .tsv, .parquet or .jsonl.
+            choice: what to write, and how; see `Choice`.
+            split: as in `predict`, as for the other arguments.
+            thresholds: one that is fitted to the rows themselves needs all of them in memory.
+            min_confidence: decide no node that is less probable than this.
+            uncertainty: the kind that the file contains.
+            root: the folder that holds the datasets of the catalogue.
+            progress: shows how far it is.
+
+        Returns:
+            How many rows were predicted, and how many lines written.
+        """
+        check_kind(uncertainty)
+        choice = Choice() if choice is None else choice
+        check_output(Path(out), choice.layout)
+        model, display = self.model, progress or Progress(quiet=True)
+        at_a_time = max(1, CELLS_AT_A_TIME // max(1, len(model.hierarchy)))
+        rows = 0
+
+        def predicted() -> Iterator[Predictions]:
+            nonlocal rows
+            for part, total in self._parts(data, split, root, at_a_time if thresholds is None else None):
+                display.start("predicting", max(1, total), rows) if not rows else None
+                found = self._predict(part, thresholds, min_confidence, uncertainty)
+                yield replace(found, first_row=rows)
+                rows += len(part)
+                display.update(rows, f"{rows:,} of {total:,} rows")
+
+        try:
+            lines = write_predictions(predicted(), out, choice)
+        finally:
+            display.stop()
+        return rows, lines
+
+    def _predict(
+        self, rows: Dataset, thresholds: str | None, min_confidence: float, uncertainty: str
+    ) -> Predictions:
+        model = self.model
         model.check_match(rows, labels=False)
         output = model.compute(rows.X, uncertainty=uncertainty)
         assert output.uncertainty is not None  # noqa: S101 (it was requested)
         chosen = model.decides_with if thresholds is None else model.thresholds_for(output.probs, thresholds)
         scored = model.scored
+        probs = output.probs[:, scored]
         return Predictions(
-            nodes=tuple(node for node, counts in zip(model.hierarchy.nodes, scored.tolist(), strict=True) if counts),
-            probs=output.probs[:, scored],
-            decided=chosen.decide(output.probs, model.hierarchy)[:, scored],
+            hierarchy=model.hierarchy,
+            scored=scored,
+            probs=probs,
+            decided=chosen.decide(output.probs, model.hierarchy)[:, scored] & (probs >= min_confidence),
             uncertainty=output.uncertainty[:, scored],
             thresholds=chosen.in_words(fitted_here=thresholds is not None),
+            ids=rows.ids,
         )
+
+    def _parts(
+        self, data: Data, split: SplitName | None, root: Path | str | None, at_a_time: int | None
+    ) -> Iterator[tuple[Dataset, int]]:
+        """Rows to predict, some at a time, and the number of all."""
+        if at_a_time is not None and not isinstance(data, Dataset | DatasetSplits) and split is None:
+            scanned = scan_data(data, self.model.expects, at_a_time)
+            if scanned is not None:
+                yield from scanned
+                return
+        rows = self._rows(data, split, root, labels=False)
+        size = at_a_time or max(1, len(rows))
+        for first in range(0, max(1, len(rows)), size):
+            yield rows.take(np.arange(first, min(first + size, len(rows)))), len(rows)
 
     def report(
         self,
