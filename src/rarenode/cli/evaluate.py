@@ -6,21 +6,23 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from rarenode.cli.console import print_table
-from rarenode.cli.options import OtherThresholds, Root, RunFolder, Split
+from rarenode.cli.options import OtherThresholds, Root, RunFolder, Split, one_or_all, with_table_options
 
 
+@with_table_options("labels", "id", "unknown", "evidence", "exclude_evidence", "aspects")
 def evaluate(
     run: RunFolder,
     data: Annotated[
-        str | None,
+        list[str] | None,
         typer.Argument(
-            metavar="DATA",
-            help="A name from `rarenode data list`, or an ARFF file; otherwise RUN's own, if it is of the catalogue.",
+            metavar="[DATA]...",
+            help="Tables of one kind, an ARFF file, or a name from `rarenode data list`; otherwise RUN's own, if it is "
+            "of the catalogue.",
             show_default=False,
         ),
     ] = None,
@@ -28,6 +30,8 @@ def evaluate(
     thresholds: OtherThresholds = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with fractions instead of percent.")] = False,
     root: Root = None,
+    *,
+    table: dict[str, Any],
 ) -> None:
     """Compare a model's predictions with the labels of rows.
 
@@ -38,8 +42,13 @@ def evaluate(
     Rows without labels are left out. Scores of rows that the model was trained on are too high; where that is known,
     it is said. --thresholds expected_f1 fits thresholds to the probabilities of these rows, without their labels.
 
+    The labels of a table are where they were in training. If they were in a file of their own, name that of these rows
+    with --labels.
+
     \b
     Examples:
+      rarenode evaluate runs/survey test.csv
+      rarenode evaluate runs/go test.parquet --labels human.gaf.gz
       rarenode evaluate runs/best
       rarenode evaluate runs/best --thresholds fixed:0.5
       rarenode evaluate runs/best --split valid --json
@@ -50,7 +59,7 @@ def evaluate(
     from rarenode.run import Run  # noqa: PLC0415
     from rarenode.run.run import TRAINED_ON  # noqa: PLC0415
 
-    result = Run(run).evaluate(data, split=split, thresholds=thresholds, root=root)
+    result = Run(run).evaluate(one_or_all(data), split=split, thresholds=thresholds, options=table, root=root)
     scores = result.scores
     if as_json:
         by_rarity, by_depth = (

@@ -13,7 +13,7 @@ from rarenode.config.choices import Preset
 
 
 @with_settings
-@with_table_options
+@with_table_options()
 def fit(
     data: Annotated[
         str,

@@ -88,7 +88,9 @@ def _summary(tree: Any) -> dict[str, Any]:
 
 
 @app.command()
-@with_table_options
+@with_table_options(
+    "labels", "separator", "path_separator", "id", "evidence", "exclude_evidence", "relations", "namespaces"
+)
 def show(
     file: File,
     data: Annotated[

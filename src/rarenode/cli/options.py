@@ -76,11 +76,10 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     return _with_options(command, {name: _option(name, main) for name, _, _, main in setting_fields()})
 
 
-def with_table_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for every one of `TableOptions`; those given are passed on in its ``table``."""
-    fields = TableOptions.model_fields
-    wrapped = _with_options(command, {name: _table_option(name) for name in fields}, into="table")
-    return wrapped
+def with_table_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command options of `TableOptions`, by default all; those given are passed on in its ``table``."""
+    chosen = names or tuple(TableOptions.model_fields)
+    return lambda command: _with_options(command, {name: _table_option(name) for name in chosen}, into="table")
 
 
 def _table_option(name: str) -> Any:
@@ -100,6 +99,11 @@ def _table_option(name: str) -> Any:
             rich_help_panel="Tables",
         ),
     ]
+
+
+def one_or_all(data: list[str] | None) -> Any:
+    """One name as it is, several files as one table, nothing as None."""
+    return None if not data else data[0] if len(data) == 1 else data
 
 
 def split_names(given: list[str]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from rarenode.cli.options import OtherThresholds, Quiet, Root, RunFolder, Split
+from rarenode.cli.options import OtherThresholds, Quiet, Root, RunFolder, Split, one_or_all
 from rarenode.config.choices import Uncertainty
 
 Layout = Literal["long", "wide", "sets", "cafa"]
@@ -83,7 +83,7 @@ def predict(
     opened = Run(run)
     separator = opened.model.reading.separator if opened.model.reading is not None else ";"
     rows, lines = opened.predict_to_file(
-        data[0] if len(data) == 1 else data,
+        one_or_all(data),
         out,
         choice=Choice(layout, decided_only, min_probability, all_labels, separator, most_terms),
         split=split,

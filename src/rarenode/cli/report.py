@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from rarenode.cli.console import print_progress
-from rarenode.cli.options import OtherThresholds, Quiet, Root, Split
+from rarenode.cli.options import OtherThresholds, Quiet, Root, Split, with_table_options
 
 
+@with_table_options("labels", "id", "unknown", "evidence", "exclude_evidence", "aspects")
 def report(
     runs: Annotated[
         list[Path],
@@ -25,7 +26,7 @@ def report(
         str | None,
         typer.Option(
             metavar="DATA",
-            help="Labelled rows to report on: a name from `rarenode data list`, or an ARFF file.",
+            help="Labelled rows to report on: a table, an ARFF file, or a name from `rarenode data list`.",
             show_default="the catalogue's dataset that RUN was trained on",
         ),
     ] = None,
@@ -37,6 +38,8 @@ def report(
     ] = None,
     root: Root = None,
     quiet: Quiet = False,
+    *,
+    table: dict[str, Any],
 ) -> None:
     """Write a page about one run, or a comparison of several, with its numbers and plots in a folder beside it.
 
@@ -51,7 +54,7 @@ def report(
     \b
     Examples:
       rarenode report runs/best --out best.html
-      rarenode report runs/mine --data test.arff
+      rarenode report runs/survey --data test.csv
       rarenode report runs/plain runs/weighted --name plain --name weighted --out compared.html
       rarenode report results/cellcycle_FUN/seed=?-*.json --out paper.html
     """
@@ -61,7 +64,15 @@ def report(
 
     say = (lambda _: None) if quiet else print_progress
     found = report_on_runs(
-        runs, out, names=name, data=data, split=split, thresholds=thresholds, root=root, progress=say
+        runs,
+        out,
+        names=name,
+        data=data,
+        split=split,
+        thresholds=thresholds,
+        options=table,
+        root=root,
+        progress=say,
     )
     page, *beside = write_report(found, out)
     if not quiet:

@@ -8,10 +8,11 @@ medians, so a node is found if it is found with at least half of the seeds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +43,7 @@ def report_on_runs(
     data: str | None = None,
     split: SplitName | None = None,
     thresholds: str | None = None,
+    options: Mapping[str, Any] | None = None,
     root: Path | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
@@ -54,6 +56,7 @@ def report_on_runs(
         data: labelled rows to report on, for folders; None: the dataset of the catalogue that each was trained on.
         split: which part of a dataset that has parts, for folders.
         thresholds: a strategy that needs no labels, for folders.
+        options: options of a table that differ from those of the training table, for folders.
         root: the folder that holds the datasets of the catalogue.
         progress: is called with a line before each run.
 
@@ -85,7 +88,9 @@ def report_on_runs(
         progress(f"[{number}/{len(groups)}] {group[0]}")
         if group[0].is_dir():
             folder = Run(group[0])
-            parts.append(folder.report_part(data, split=split, thresholds=thresholds, name=title, root=root))
+            parts.append(
+                folder.report_part(data, split=split, thresholds=thresholds, options=options, name=title, root=root)
+            )
         else:
             parts.append(report_on_records(group, name=title, root=root))
     return Report(tuple(parts))

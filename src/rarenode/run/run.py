@@ -353,6 +353,7 @@ class Run:
         *,
         split: SplitName | None = None,
         thresholds: str | None = None,
+        options: Mapping[str, Any] | None = None,
         name: str | None = None,
         root: Path | str | None = None,
     ) -> Path:
@@ -363,13 +364,14 @@ class Run:
             data: labelled rows to report on.
             split: which part of a dataset that has parts.
             thresholds: a strategy that needs no labels, instead of the model's thresholds.
+            options: options of a table that differ from those of the training table, such as a file of labels.
             name: what the run is called on the page; None: its path.
             root: the folder that holds the datasets of the catalogue.
 
         Returns:
             The page.
         """
-        part = self.report_part(data, split=split, thresholds=thresholds, name=name, root=root)
+        part = self.report_part(data, split=split, thresholds=thresholds, options=options, name=name, root=root)
         page, *_ = write_report(Report((part,)), self.folder / REPORT if out is None else Path(out))
         return page
 
@@ -379,11 +381,12 @@ class Run:
         *,
         split: SplitName | None = None,
         thresholds: str | None = None,
+        options: Mapping[str, Any] | None = None,
         name: str | None = None,
         root: Path | str | None = None,
     ) -> RunReport:
         """What a page says about this run; `rarenode.report.Report` joins several runs on one page."""
-        rows = self._labelled_rows(data, split, root)
+        rows = self._labelled_rows(data, split, root, options)
         which = f"{rows.name}, {split or 'test'} rows" if rows.name in catalogue() else rows.name
         if self._was_trained_on(rows, split):
             which = f"{which} ({TRAINED_ON})"
