@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from rarenode._io.text import counted
 from rarenode.cli.console import print_table
 from rarenode.cli.options import OtherThresholds, Root, RunFolder, Split
 
@@ -66,7 +67,7 @@ def evaluate(
         }
         print(json.dumps(asdict(scores.all) | about, indent=2))
     else:
-        print(f"{run} on {Path(result.data)}, {result.rows} rows, thresholds: {result.thresholds}; percent")
+        print(f"{run} on {Path(result.data)}, {counted(result.rows, 'row')}, thresholds: {result.thresholds}; percent")
         if result.trained_on:
             print(TRAINED_ON)
         print_table(scores_table(scores, sys.stdout.encoding or "ascii"))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rarenode._io.text import counted
 from rarenode.cli.options import OtherThresholds, Quiet, Root, RunFolder, Split
 from rarenode.config.choices import Uncertainty
 
@@ -46,5 +47,5 @@ def predict(
     found = Run(run).predict(data, split=split, thresholds=thresholds, uncertainty=uncertainty, root=root)
     lines = found.write(out, decided_only=decided_only)
     if not quiet:
-        cells = f"{len(found)} rows x {len(found.nodes)} nodes"
-        print(f"{out}: {f'{lines} decided of {cells}' if decided_only else f'{cells} = {lines} lines'}")
+        cells = f"{counted(len(found), 'row')} x {counted(len(found.nodes), 'node')}"
+        print(f"{out}: {lines:,} decided of {cells}" if decided_only else f"{out}: {cells} = {counted(lines, 'line')}")

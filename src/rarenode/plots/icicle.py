@@ -12,6 +12,7 @@ from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 from numpy.typing import ArrayLike, NDArray
 
+from rarenode._io.text import counted
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.plots.style import LIGHT, add_legend, axes_of, font_size, size_in_points
@@ -60,7 +61,9 @@ def plot_icicle(hierarchy: Hierarchy, scores: ArrayLike, *, name: str = "recall"
     """
     values = np.asarray(scores, dtype=np.float64)
     if values.shape != (len(hierarchy),):
-        raise ArgumentError(f"scores must have one value for each of {len(hierarchy)} nodes; got {values.shape}")
+        raise ArgumentError(
+            f"scores must have one value for each of {counted(len(hierarchy), 'node')}; got {values.shape}"
+        )
     if ((values < 0) | (values > 1)).any():
         raise ArgumentError("scores must be fractions from 0 to 1, or NaN")
     ax = axes_of(ax)

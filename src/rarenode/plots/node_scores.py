@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike, NDArray
 
+from rarenode._io.text import counted
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.plots.icicle import drawn_parents
@@ -60,7 +61,7 @@ def plot_node_scores(
     for name, some in values.items():
         if some.shape != (len(hierarchy),):
             raise ArgumentError(
-                f"{plain(name)!r} must have one score for each of {len(hierarchy)} nodes; got {some.shape}"
+                f"{plain(name)!r} must have one score for each of {counted(len(hierarchy), 'node')}; got {some.shape}"
             )
     chosen = range(len(hierarchy)) if nodes is None else nodes
     if not len(chosen):

@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from rarenode._io.text import counted
 from rarenode.metrics import RARITY_BANDS
 from rarenode.metrics.average_precision import POINTS
 from rarenode.plots import (
@@ -87,7 +88,8 @@ def _maps(report: Report) -> Iterator[Chart]:
             "map",
             f"Recall of each node: {plain(run.name)}",
             partial(plot_icicle, report.hierarchy, recall),
-            description=f"Map of {len(recall):,} nodes: {missed:,} missed, {unknown:,} without rows or not scored.",
+            description=f"Map of {counted(len(recall), 'node')}: {missed:,} missed, {unknown:,} without rows or not "
+            "scored.",
             caption="Each column is one level deeper; the height of a node is the number of leaves below it. Nodes "
             "without rows, and nodes that are not scored, have no score.",
             height=MAP,
@@ -239,9 +241,9 @@ def _comparison(report: Report) -> Iterator[Chart]:
     yield _chart(
         "node_scores",
         "comparison",
-        "F1 of each node" if whole else f"F1 of {len(columns)} nodes: the largest changes and their ancestors",
+        "F1 of each node" if whole else f"F1 of {len(columns):,} nodes: the largest changes and their ancestors",
         partial(plot_node_scores, hierarchy, scores, nodes=columns),
-        description=f"{len(columns)} nodes as a tree, each with its F1 in percent. {_series(scores)}",
+        description=f"{counted(len(columns), 'node')} as a tree, each with its F1 in percent. {_series(scores)}",
         caption="One box per run, in percent. + marks a node that the last run finds and the first does not; "
         "\u2212 marks the opposite.",
         height=LINE_OF_NODES * (len(columns) + len(scores) + 1),

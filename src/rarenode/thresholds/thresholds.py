@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.text import counted
 from rarenode.config.choices import Rule, check_rule
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
@@ -63,8 +64,8 @@ class Thresholds:
         probabilities = as_probabilities(probs)
         if not len(hierarchy) == len(self.values) == probabilities.shape[1]:
             raise ArgumentError(
-                f"there are thresholds for {len(self.values)} nodes and probabilities for {probabilities.shape[1]}; "
-                f"the hierarchy has {len(hierarchy)} nodes"
+                f"there are thresholds for {counted(len(self.values), 'node')} and probabilities for "
+                f"{probabilities.shape[1]}; the hierarchy has {counted(len(hierarchy), 'node')}"
             )
         return make_coherent(probabilities >= self.values, hierarchy, self.rule)
 

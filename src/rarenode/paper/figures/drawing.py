@@ -27,7 +27,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from rarenode._io.files import replacing
-from rarenode._io.text import printable
+from rarenode._io.text import counted, printable
 from rarenode.errors import ArgumentError
 from rarenode.paper.comparison.scores import Estimate
 from rarenode.paper.figures.charts import Chart, FigureData
@@ -126,7 +126,9 @@ def _drawn(figure: FigureData) -> Figure:
     line = NOTE_SIZE * LINE_SPACING / 72
     tallest = max(_upright(chart) + line * len(note) for chart, (_, note) in zip(charts, heads, strict=True))
     drawn = Figure(figsize=(width, rows * tallest + 0.45 + 0.2 * legend_rows), layout="constrained")
-    missing = f" ({figure.missing} of {figure.trainings} trainings are missing)" if figure.missing else ""
+    are = "is" if figure.missing == 1 else "are"
+    total = counted(figure.trainings, "training")
+    missing = f" ({figure.missing} of {total} {are} missing)" if figure.missing else ""
     title = textwrap.wrap(plain(figure.title, LONGEST_TITLE) + missing, int(width * 11))
     drawn.suptitle("\n".join(title), fontsize=11, color=INK)
     labels = _labels(charts)
