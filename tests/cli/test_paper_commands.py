@@ -98,7 +98,7 @@ def test_a_part_then_the_rest_then_nothing(spec: Path, root: Path, results: Path
 
     done = shell(*where, "--jobs", "2")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.splitlines()[0] == "3 trainings to do; 1 are already done"
+    assert done.stderr.splitlines()[0] == "3 trainings to do; 1 already done"
     usual = "batch_size=4000,dropout=0.0,epochs=1,hidden=2,layers=1"
     assert records(results) == [
         f"{usual},seed=0", f"{usual},seed=0,weighting=none", f"{usual},seed=1", f"{usual},seed=1,weighting=none",
@@ -172,7 +172,7 @@ def test_the_queue_is_shown_with_its_time(results: Path) -> None:
 def test_the_queue_stops_when_its_time_is_over(root: Path, results: Path) -> None:
     done = shell("--root", root, "--results", results, "--hours", "0", command="queue")
     assert done.returncode == 0, done.stderr
-    assert re.search(r"The time is over, and \d+ trainings are left; the same command continues", done.stderr)
+    assert re.search(r"Time is up with \d+ trainings? left; the same command continues", done.stderr)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
@@ -279,5 +279,5 @@ def test_real_data_then_nothing_more_to_train(tmp_path: Path, results: Path) -> 
     before = kept.stat().st_mtime_ns
     again = shell(spec, "--seeds", "1", "--results", results)
     assert again.returncode == 0
-    assert again.stderr == "0 trainings to do; 1 are already done\n"
+    assert again.stderr == "0 trainings to do; 1 already done\n"
     assert kept.stat().st_mtime_ns == before

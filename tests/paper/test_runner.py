@@ -315,7 +315,7 @@ class TestDisplay:
         shown = io.StringIO()
         run_tasks([FIRST, SECOND, THIRD], tmp_path, root=root, progress=Progress(stream=shown, seconds_between=1e9))
         first, second, third = shown.getvalue().splitlines()
-        assert first == "2 trainings to do; 1 are already done"
+        assert first == "2 trainings to do; 1 already done"
         assert second.startswith("[1/2] tiny, second, seed 0: F1 ")
         assert second.endswith(" left")
         assert third.startswith("[2/2] tiny, third, seed 0: F1 ")

@@ -103,11 +103,17 @@ class TestMarkdown:
     def test_rows_without_records_are_counted_and_left_out(self) -> None:
         text = as_markdown(comparison(row(seeds=0), row(method="KL"), missing=4))
         assert [line[1] for line in lines(text)[2:]] == ["KL"]
-        assert "4 of 9 trainings have no record yet; 1 of 2 rows have none and are left out." in text
+        assert "4 of 9 trainings have no record yet; 1 of 2 rows has none and is left out." in text
         assert "4 of 9 trainings have no record yet." in as_markdown(comparison(row(), missing=4))
         assert "All 9 trainings have a record." in as_markdown(comparison(row()))
 
-    def test_without_any_record_there_is_no_table(self) -> None:
+    def test_without_any_record_the_published_numbers_are_shown_alone(self) -> None:
+        text = as_markdown(comparison(row(seeds=0, f1=FIGURE), row(method="KL", seeds=0), missing=9))
+        assert lines(text)[2:] == [["cellcycle_FUN", "GMU", "2.61 ± 0.09", "-"]]
+        assert "9 of 9 trainings have no record yet" in text
+        assert "Published (mean" in text
+
+    def test_without_any_record_or_published_number_there_is_no_table(self) -> None:
         text = as_markdown(comparison(row(seeds=0), missing=9))
         assert lines(text) == []
         assert "9 of 9 trainings have no record yet" in text

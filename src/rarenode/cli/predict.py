@@ -21,7 +21,10 @@ def predict(
     out: Annotated[Path, typer.Option(metavar="FILE", help="To write: .parquet or .csv.", show_default=False)],
     thresholds: OtherThresholds = None,
     decided_only: Annotated[bool, typer.Option("--decided-only", help="Write only decided nodes.")] = False,
-    uncertainty: Annotated[Uncertainty, typer.Option(help="What the column uncertainty contains.")] = "gmu",
+    uncertainty: Annotated[
+        Uncertainty,
+        typer.Option(help="What the column uncertainty contains; `rarenode settings` explains each under focus."),
+    ] = "gmu",
     split: Split = None,
     root: Root = None,
     quiet: Quiet = False,
@@ -31,7 +34,7 @@ def predict(
     Rows count from 0 in the order of DATA, whose labels are ignored. A parent's probability is never below its
     child's. A node is decided (1, otherwise 0) where its probability reaches the model's threshold for it; where a node
     is decided, so are its ancestors. An artificial root is left out. --thresholds expected_f1 fits thresholds to DATA
-    itself, which suits many rows at once.
+    itself, which suits many rows at once. The epistemic uncertainties are 0 for a model with a single member.
 
     \b
     Examples:

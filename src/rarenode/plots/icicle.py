@@ -68,6 +68,12 @@ def plot_icicle(hierarchy: Hierarchy, scores: ArrayLike, *, name: str = "recall"
         raise ArgumentError("scores must be fractions from 0 to 1, or NaN")
     ax = axes_of(ax)
     classes = np.where(np.isnan(values), UNKNOWN, np.where(values > 0, 1 + np.searchsorted(BOUNDS, values, "right"), 0))
+    _add_key(ax, classes, name)
+    ax.set_xlim(0, 1)
+    ax.set_ylim(1, 0)
+    ax.set_yticks([])
+    for spine in ax.spines.values():
+        spine.set_visible(False)
     wide, high = size_in_points(ax)
     partition = _partition(hierarchy, high)
     columns = _columns(hierarchy, partition, font_size("font.size") * LINE)
@@ -77,13 +83,7 @@ def plot_icicle(hierarchy: Hierarchy, scores: ArrayLike, *, name: str = "recall"
         if len(rectangles):
             ax.add_artist(PathPatch(_path(rectangles), facecolor=LIGHT[f"r{which}"], linewidth=0))
     _write_names(ax, hierarchy, values, classes, boxes, (wide, high))
-    ax.set_xlim(0, 1)
-    ax.set_ylim(1, 0)
-    ax.set_yticks([])
     _label_depths(ax, columns, wide)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
-    _add_key(ax, classes, name)
     return ax
 
 

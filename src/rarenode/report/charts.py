@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -190,13 +191,16 @@ def _reliability(report: Report) -> Iterator[Chart]:
 def _training(report: Report) -> Iterator[Chart]:
     known = [run for run in report.runs if run.history]
     losses = {run.name: ([e.epoch for e in run.history], [e.loss for e in run.history]) for run in known}
-    if losses:
+    if len(losses) == 1:
+        yield _training_chart("training_loss", "Training loss", losses, "mean loss of the batches", "On training rows.")
+    elif losses:
         yield _training_chart(
             "training_loss",
-            "Training loss",
-            losses,
-            "mean loss of the batches",
-            "On the training rows. Losses with different weights or ensembles are not comparable.",
+            "Training loss, relative to the first epoch",
+            {name: (epochs, _relative(values)) for name, (epochs, values) in losses.items()},
+            "loss, percent of the first epoch's",
+            "On training rows. Losses with different weights or ensembles have different scales, so each run is drawn "
+            "relative to its own first epoch.",
         )
     valid = {}
     for run in known:
@@ -211,6 +215,11 @@ def _training(report: Report) -> Iterator[Chart]:
             "AP, percent",
             "Early stopping keeps the epoch where this is highest.",
         )
+
+
+def _relative(losses: list[float]) -> list[float]:
+    """Losses in percent of the first; NaN where that is 0."""
+    return [100 * loss / losses[0] if losses[0] else math.nan for loss in losses]
 
 
 def _training_chart(

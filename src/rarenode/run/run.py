@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from rarenode._io.files import replacing, sole_use
+from rarenode._io.text import counted
 from rarenode.config import Settings
 from rarenode.data.catalogue import SplitName, catalogue
 from rarenode.data.dataset import Dataset, DatasetSplits
@@ -49,6 +50,14 @@ class Evaluation:
     """How the thresholds were chosen, in words."""
     trained_on: bool
     """Whether the model was trained on these rows, as far as is known."""
+
+    def __repr__(self) -> str:
+        s = self.scores.all
+        return (
+            f"<Evaluation on {self.data or 'data'}: {counted(self.rows, 'row')}, F1 {s.f1:.3f}, "
+            f"precision {s.precision:.3f}, recall {s.recall:.3f}, AP {s.ap:.3f}, "
+            f"{s.nodes_found:,} of {counted(s.nodes, 'node')} found, thresholds {self.thresholds}>"
+        )
 
 
 class Run:

@@ -9,8 +9,9 @@ import numpy as np
 
 from rarenode._io.text import storable
 from rarenode.config import Settings
+from rarenode.config.choices import EPISTEMIC
 from rarenode.data.dataset import Dataset
-from rarenode.errors import DataError
+from rarenode.errors import ArgumentError, DataError
 from rarenode.thresholds import Strategy, make_strategy
 from rarenode.training.callbacks import Callback
 from rarenode.training.model import TrainedModel
@@ -50,8 +51,12 @@ def fit_model(
         folder: where checkpoints and models of folds are kept.
         resume: continue from what is in the folder.
         callback: is called after every step and epoch.
+
+    Raises:
+        ArgumentError: ``focus`` is an epistemic uncertainty, and ``n_members`` is 1.
     """
     folder = None if folder is None else Path(folder)
+    _require_several_members(settings)
     _require_storable_names(data)
     data = require_labels(data, "training")
     strategy = make_strategy(settings.thresholds)
@@ -59,6 +64,15 @@ def fit_model(
     known = {**fitted.model.fingerprints, "settings": settings.fingerprint, "data": data.fingerprint}
     # The last training of cross_fit has its own number of epochs; the model keeps the settings of the caller.
     return replace(fitted, model=replace(fitted.model, settings=settings, fingerprints=known))
+
+
+def _require_several_members(settings: Settings) -> None:
+    """Refuse a focus that a single member makes a constant. The settings themselves allow it: the paper sweeps it."""
+    if settings.focus in EPISTEMIC and settings.n_members == 1 and "mlp" in settings.models:
+        raise ArgumentError(
+            f"focus={settings.focus!r} measures how much members disagree, and n_members=1 leaves nothing to compare; "
+            "set n_members to 2 or more, or choose another focus"
+        )
 
 
 def _require_storable_names(data: Dataset) -> None:

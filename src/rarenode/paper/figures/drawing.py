@@ -68,7 +68,7 @@ DECADES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """The ticks of logarithmic axes, which begin at the first; a share of 0 is below them."""
 DPI = 150
 DEVIATION = "± one deviation"
-LONGEST_NAME, LONGEST_TITLE, LONGEST_NOTE = 32, 90, 500
+LONGEST_NAME, LONGEST_TITLE, LONGEST_NOTE = 46, 90, 500
 NARROWEST_TICKS = 1 / 16
 """Swept values get ticks of their own, unless two are closer than this part of the axis: labels would touch."""
 NOTE_SIZE, LINE_SPACING = 7.5, 1.35
