@@ -74,9 +74,14 @@ class Thresholds:
 
         >>> Thresholds(np.zeros(1), strategy="tuned").in_words(fitted_here=True)
         'tuned, fitted to these rows with their labels'
+        >>> Thresholds(np.full(1, 0.5), strategy="fixed").in_words()
+        'fixed at 0.5'
         """
-        strategy = self.strategy or "custom thresholds"
-        if not fitted_here or strategy.startswith("fixed"):
+        strategy = self.strategy or "custom"
+        name, _, value = strategy.partition(":")
+        if name == "fixed":
+            return f"fixed at {value or '0.5'}"
+        if not fitted_here:
             return strategy
         labels = "without" if strategy.startswith(("expected_f", "prior")) else "with"
         return f"{strategy}, fitted to these rows {labels} their labels"
