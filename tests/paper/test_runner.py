@@ -332,7 +332,7 @@ class TestDisplay:
 
     def test_results_in_a_line(self) -> None:
         assert describe(FIRST, made_up(FIRST.cell)[0]) == (
-            "F1 33.33, recall 50.00, AP 20.00, 1 nodes found; 12 s, 1,234 steps/s"
+            "F1 33.33, recall 50.00, AP 20.00, 1 node found; 12 s, 1,234 steps/s"
         )
         task = held_out_task("fixed", "expected_f1")
         record = decided_record(task.cell, decided("prior"), decided("fixed"), decided("expected_f1", 0.5))

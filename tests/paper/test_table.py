@@ -254,7 +254,7 @@ class TestTableCommand:
         assert row[4] == "10.00 ± 0.00"  # nothing is published, and ours is shown all the same
         assert row[5] == "4.50 ± 0.10<br>5.00 ± 0.00<br>✗ +3.5"
         assert row[8:] == ["100.5", "1,000"]
-        assert "**0 of 1 rows within" in result.stdout
+        assert "**0 of 1 row within" in result.stdout
         assert "6 of 8 trainings have no record yet; 3 of 4 rows" in result.stdout
 
     def test_json(self, spec: Path) -> None:

@@ -270,6 +270,7 @@ class TestProbabilitiesOfOtherModels:
         self, model: TrainedModel, rows: Rows, strategy: str, words: str
     ) -> None:
         deciding = model.with_thresholds(Thresholds(VALUES, "add_ancestors", strategy))
-        assert self.report(deciding, rows).about == f"rows: 40 rows; thresholds: {words.partition(',')[0]}; add ancestors"
+        plain, _, _ = words.partition(",")
+        assert self.report(deciding, rows).about == f"rows: 40 rows; thresholds: {plain}; add ancestors"
         here = self.report(deciding, rows, fitted_here=True)
         assert here.about == f"rows: 40 rows; thresholds: {words}; add ancestors"

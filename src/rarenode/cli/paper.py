@@ -39,10 +39,10 @@ MethodNames = Annotated[
     typer.Option("--methods", metavar="NAMES", help="Only these: a,b,c. May be repeated.", show_default="all"),
 ]
 Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="The folder of results.")]
-Jobs = Annotated[int, typer.Option(metavar="N", min=1, help="Trainings side by side; they share the cores.")]
+Jobs = Annotated[int, typer.Option(metavar="N", min=1, help="Trainings in parallel; they share the cores.")]
 Hours = Annotated[
     float | None,
-    typer.Option(metavar="N", min=0, help="Stop after N hours, with checkpoints.", show_default="no limit"),
+    typer.Option(metavar="N", min=0, help="Stop after N hours; checkpoints are saved.", show_default="no limit"),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 
@@ -77,7 +77,8 @@ def run(
     datasets: DatasetNames = None,
     methods: MethodNames = None,
     seeds: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Trainings of each.", show_default="the spec's")
+        int | None,
+        typer.Option(metavar="N", min=1, help="Seeds for each method and dataset.", show_default="the spec's"),
     ] = None,
     jobs: Jobs = 1,
     hours: Hours = None,
@@ -111,7 +112,7 @@ def run(
 def queue(
     hours: Hours = None,
     jobs: Jobs = 1,
-    show: Annotated[bool, typer.Option("--list", help="Only show the queue.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="Show the queue and exit.")] = False,
     results: Results = Path("results"),
     root: Root = None,
     quiet: Quiet = False,

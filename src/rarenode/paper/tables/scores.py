@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
+from rarenode._io.text import counted
 from rarenode.paper.comparison.scores import COSTS, DECISIVE, SCORES, Comparison, Difference, Estimate, Figure, Row
 from rarenode.paper.spec import Measure
 from rarenode.paper.tables.markdown import NOTHING, REBUILT_SIGN, dataset_name, escape, line, recorded
@@ -100,7 +101,7 @@ def _summary(comparison: Comparison) -> str:
         if (of_measure := comparison.tally_of(measure)).of
     )
     return (
-        f"**{tally.within} of {tally.of} rows within 2 combined deviations on {', '.join(most)}"
+        f"**{tally.within} of {counted(tally.of, 'row')} within 2 combined deviations on {', '.join(most)}"
         f"{' and ' if most else ''}{last}.** "
         f"Measure by measure: {each}."
     )
