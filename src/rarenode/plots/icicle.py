@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from rarenode._io.text import counted
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
-from rarenode.plots.style import LIGHT, add_legend, axes_of, font_size, size_in_points
+from rarenode.plots.style import LIGHT, add_legend, axes_of, font_size, lay_out, size_in_points
 from rarenode.plots.text import ELLIPSIS, cut, percent, text_width
 
 BOUNDS = (0.1, 0.25, 0.4, 0.6, 0.75, 0.9)
@@ -66,7 +66,7 @@ def plot_icicle(hierarchy: Hierarchy, scores: ArrayLike, *, name: str = "recall"
         )
     if ((values < 0) | (values > 1)).any():
         raise ArgumentError("scores must be fractions from 0 to 1, or NaN")
-    ax = axes_of(ax)
+    is_own, ax = ax is None, axes_of(ax)
     classes = np.where(np.isnan(values), UNKNOWN, np.where(values > 0, 1 + np.searchsorted(BOUNDS, values, "right"), 0))
     _add_key(ax, classes, name)
     ax.set_xlim(0, 1)
@@ -74,6 +74,8 @@ def plot_icicle(hierarchy: Hierarchy, scores: ArrayLike, *, name: str = "recall"
     ax.set_yticks([])
     for spine in ax.spines.values():
         spine.set_visible(False)
+    if not is_own:
+        lay_out(ax)
     wide, high = size_in_points(ax)
     partition = _partition(hierarchy, high)
     columns = _columns(hierarchy, partition, font_size("font.size") * LINE)

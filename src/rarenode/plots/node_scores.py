@@ -14,7 +14,7 @@ from rarenode._io.text import counted
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.plots.icicle import drawn_parents
-from rarenode.plots.style import LIGHT, axes_of, check_series, font_size, size_in_points
+from rarenode.plots.style import LIGHT, axes_of, check_series, font_size, lay_out, size_in_points
 from rarenode.plots.text import cut, percent, plain, text_width
 
 BOX = 3.1
@@ -70,10 +70,12 @@ def plot_node_scores(
     chosen = range(len(hierarchy)) if nodes is None else nodes
     if not len(chosen):
         raise ArgumentError("there is no node to draw")
-    ax = axes_of(ax, height=max(0.3, 0.05 * (len(chosen) + len(values))))
+    is_own, ax = ax is None, axes_of(ax, height=max(0.3, 0.05 * (len(chosen) + len(values))))
     above = drawn_parents(hierarchy).tolist()
     order = _from_the_top([int(node) for node in chosen], above)
     ax.set_axis_off()
+    if not is_own:
+        lay_out(ax)
     wide, high = size_in_points(ax)
     letters = min(font_size("font.size"), HIGHEST * high / (len(order) + len(values) + 1))
     names = _write_tree(ax, hierarchy, order, above, wide - (len(values) * BOX + GAP) * letters, letters)

@@ -163,13 +163,17 @@ def axes_of(ax: Axes | None, height: float = 0.65) -> Axes:
     return Figure(figsize=(width, width * height), layout="constrained").add_subplot()
 
 
-def size_in_points(ax: Axes) -> tuple[float, float]:
-    """The width and height of the axes, where the layout of the figure puts them now."""
+def lay_out(ax: Axes) -> None:
+    """Put the axes where the layout of the figure puts them now, for charts whose text must fit into their boxes."""
     engine = ax.figure.get_layout_engine()
     if engine is not None:
         with warnings.catch_warnings():  # of too little room or missing glyphs; drawing warns again
             warnings.simplefilter("ignore", UserWarning)
             engine.execute(ax.figure if isinstance(ax.figure, Figure) else ax.figure.figure)
+
+
+def size_in_points(ax: Axes) -> tuple[float, float]:
+    """The width and height of the axes; about so, before a layout has moved them."""
     points = 72 / ax.figure.dpi
     return float(ax.bbox.width * points), float(ax.bbox.height * points)
 
