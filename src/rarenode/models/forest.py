@@ -29,7 +29,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode._io.compiled import compiled, start_threads
-from rarenode._io.text import counted
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models.model import Floats, Layout, Output, check_arrays, check_input
@@ -197,9 +196,7 @@ class Forest:
         """See `Model.from_arrays`; an error says which array is wrong, and where."""
         check_arrays(arrays, cls.layout(description))
         if description["nodes"] != len(hierarchy):
-            raise ArgumentError(
-                f"the forest has {counted(description['nodes'], 'node')}, and the hierarchy {len(hierarchy)}"
-            )
+            raise ArgumentError(f"the forest has {description['nodes']} nodes, and the hierarchy {len(hierarchy)}")
         forest = cls(features=description["features"], nodes=len(hierarchy), **arrays)
         _check_closed(forest, hierarchy)
         return forest

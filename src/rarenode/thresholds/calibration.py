@@ -68,7 +68,7 @@ class Calibration(ABC):
     def apply(self, probs: Any, hierarchy: Hierarchy) -> NDArray[Any]:
         """Corrected probabilities (rows, nodes), coherent: no child is above its parent.
 
-        The dtype float32 is kept; the hierarchy must be the one of the fit.
+        The dtype float32 is kept; the hierarchy must be the one it was fitted with.
         """
         given = as_probabilities(probs)
         _check_width(given, hierarchy)
@@ -151,7 +151,7 @@ class TemperatureByDepth(Calibration):
         if depths != len(self.values):
             raise ArgumentError(
                 f"the calibration has temperatures for {counted(len(self.values), 'depth')} and the hierarchy has "
-                f"{depths}; it must be the one of the fit"
+                f"{depths}; it must be the one it was fitted with"
             )
 
     def _correct(self, block: Floats, hierarchy: Hierarchy) -> Floats:
@@ -204,7 +204,7 @@ class Isotonic(Calibration):
         if len(hierarchy) != self.nodes:
             raise ArgumentError(
                 f"the calibration was fitted to {counted(self.nodes, 'node')} and the hierarchy has {len(hierarchy)}; "
-                "it must be the one of the fit"
+                "it must be the one it was fitted with"
             )
         self.by_depth._check(hierarchy)
 
