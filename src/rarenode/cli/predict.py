@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rarenode._io.text import counted
 from rarenode.cli.options import OtherThresholds, Quiet, Root, RunFolder, Split
 from rarenode.config.choices import Uncertainty
 
@@ -20,7 +21,10 @@ def predict(
     out: Annotated[Path, typer.Option(metavar="FILE", help="To write: .parquet or .csv.", show_default=False)],
     thresholds: OtherThresholds = None,
     decided_only: Annotated[bool, typer.Option("--decided-only", help="Write only decided nodes.")] = False,
-    uncertainty: Annotated[Uncertainty, typer.Option(help="What the column uncertainty contains.")] = "gmu",
+    uncertainty: Annotated[
+        Uncertainty,
+        typer.Option(help="What the column uncertainty contains; `rarenode settings` explains each under focus."),
+    ] = "gmu",
     split: Split = None,
     root: Root = None,
     quiet: Quiet = False,
@@ -30,7 +34,7 @@ def predict(
     Rows count from 0 in the order of DATA, whose labels are ignored. A parent's probability is never below its
     child's. A node is decided (1, otherwise 0) where its probability reaches the model's threshold for it; where a node
     is decided, so are its ancestors. An artificial root is left out. --thresholds expected_f1 fits thresholds to DATA
-    itself, which suits many rows at once.
+    itself, which suits many rows at once. The epistemic uncertainties are 0 for a model with a single member.
 
     Names of nodes are written as they are. A spreadsheet takes a name that begins with =, +, - or @ for a formula: if
     the hierarchy comes from others, import the CSV file with the column node as text.
@@ -49,5 +53,5 @@ def predict(
     found = Run(run).predict(data, split=split, thresholds=thresholds, uncertainty=uncertainty, root=root)
     lines = found.write(out, decided_only=decided_only)
     if not quiet:
-        cells = f"{len(found)} rows x {len(found.nodes)} nodes"
-        print(f"{out}: {f'{lines} decided of {cells}' if decided_only else f'{cells} = {lines} lines'}")
+        cells = f"{counted(len(found), 'row')} x {counted(len(found.nodes), 'node')}"
+        print(f"{out}: {lines:,} decided of {cells}" if decided_only else f"{out}: {cells} = {counted(lines, 'line')}")

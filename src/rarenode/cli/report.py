@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rarenode._io.text import counted
 from rarenode.cli.console import print_progress
 from rarenode.cli.options import OtherThresholds, Quiet, Root, Split
 
@@ -65,4 +66,4 @@ def report(
     )
     page, *beside = write_report(found, out)
     if not quiet:
-        print(f"{page}, and {len(beside)} files in {folder_of(page)}")
+        print(f"{page}, and {counted(len(beside), 'file')} in {folder_of(page)}")
