@@ -44,7 +44,7 @@ def test_rows_that_specs_share_are_counted_once(tmp_path: Path) -> None:
     keep(tmp_path, "w0=0.25")
     pages = make_pages(tmp_path)
     assert {"imbalance_fun.md", "lpros_weighting.md"} <= pages.keys()
-    assert "of 1 rows within 2" in pages["tally.md"]
+    assert "of 1 row within 2" in pages["tally.md"]
 
 
 def test_decisions_have_a_page_of_their_own(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from rarenode._io.text import counted
 from rarenode.errors import ArgumentError
 from rarenode.paper.comparison.scores import Comparison, Tally, compare
 from rarenode.paper.figures import FigureData, figure_of
@@ -103,7 +104,7 @@ def _tally(comparisons: dict[str, tuple[Spec, Comparison]]) -> str:
         "Bin. AP and AP, as far as published, are all at most two combined deviations from the paper's."
     )
     alike = "Rows that two specs share count once."
-    every = f"**{total.within} of {total.of} rows within 2 combined deviations over all specs.** {alike}"
+    every = f"**{total.within} of {counted(total.of, 'row')} within 2 combined deviations over all specs.** {alike}"
     return HEAD + "\n".join(["# All specs", "", text, "", every, "", *lines]) + "\n"
 
 

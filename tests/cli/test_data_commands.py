@@ -71,7 +71,7 @@ class TestInfo:
         entry = catalogue()["cellcycle_GO"]
         output = " ".join(words(result.stdout))
         for fact in (
-            "dag, 4126 nodes, 5827 edges, 4122 nodes scored",
+            "dag, 4,126 nodes (4,122 scored), 5,827 edges",
             "root, GO0003674, GO0005575, GO0008150",
             entry.source,
             *entry.citations,

@@ -89,7 +89,7 @@ def test_a_part_then_the_rest_then_nothing(spec: Path, root: Path, results: Path
     done = shell(*where, "--seeds", "1", "--methods", "plain")
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
-    assert lines[0] == "1 trainings to do"
+    assert lines[0] == "1 training to do"
     assert lines[1].startswith("[1/1] gasch2_FUN, plain, seed 0: F1 ")
     assert lines[1].endswith(" steps/s")
     assert len(lines) == 2
@@ -98,7 +98,7 @@ def test_a_part_then_the_rest_then_nothing(spec: Path, root: Path, results: Path
 
     done = shell(*where, "--jobs", "2")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.splitlines()[0] == "3 trainings to do; 1 are already done"
+    assert done.stderr.splitlines()[0] == "3 trainings to do; 1 already done"
     usual = "batch_size=4000,dropout=0.0,epochs=1,hidden=2,layers=1"
     assert records(results) == [
         f"{usual},seed=0", f"{usual},seed=0,weighting=none", f"{usual},seed=1", f"{usual},seed=1,weighting=none",
@@ -165,14 +165,26 @@ def test_the_queue_is_shown_with_its_time(results: Path) -> None:
     result = CliRunner().invoke(app, ["paper", "queue", "--list", "--results", str(results)])
     assert result.exit_code == 0, result.exception
     assert "focal weighting on FunCat, one seed" in result.output
+    heads = [line.split() for line in result.output.splitlines() if line.split()[:1] in (["dataset"], ["entry"])]
+    assert heads == [
+        ["dataset", "method", "place", "seed", "published", "rows", "about", "done", "after"],
+        ["entry", "trainings", "about", "done", "after"],
+    ]
     assert re.search(r"\d+ trainings, about \d+ days", result.output.splitlines()[-1])
     assert not results.exists()
+
+
+def test_a_table_outside_the_clone_has_the_published_numbers(results: Path) -> None:
+    result = CliRunner().invoke(app, ["paper", "table", "imbalance_fun", "--results", str(results)])
+    assert result.exit_code == 0, result.exception
+    assert "| cellcycle_FUN | None | 2.61 ± 0.09 |" in result.stdout
+    assert f"There is no folder {results}; --results names" in result.stderr
 
 
 def test_the_queue_stops_when_its_time_is_over(root: Path, results: Path) -> None:
     done = shell("--root", root, "--results", results, "--hours", "0", command="queue")
     assert done.returncode == 0, done.stderr
-    assert re.search(r"The time is over, and \d+ trainings are left; the same command continues", done.stderr)
+    assert re.search(r"Time is up with [\d,]+ trainings left; the same command continues", done.stderr)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
@@ -279,5 +291,5 @@ def test_real_data_then_nothing_more_to_train(tmp_path: Path, results: Path) -> 
     before = kept.stat().st_mtime_ns
     again = shell(spec, "--seeds", "1", "--results", results)
     assert again.returncode == 0
-    assert again.stderr == "0 trainings to do; 1 are already done\n"
+    assert again.stderr == "0 trainings to do; 1 already done\n"
     assert kept.stat().st_mtime_ns == before

@@ -87,7 +87,7 @@ class TestFolders:
         assert names_in(page) == [str(runs[1])]
         content, model = rarenode.read_arff(data), TrainedModel.load(runs[1])
         assert told(page, str(runs[1])) == counts(content.Y, model.predict(content.X))
-        assert about(page) == [f"{data} ({TRAINED_ON}): 24 rows; nodes decided by fixed; add ancestors"]
+        assert about(page) == [f"{data} ({TRAINED_ON}): 24 rows; thresholds: fixed at 0.5; add ancestors"]
 
     def test_it_says_so_if_the_model_was_trained_on_the_rows(
         self, runs: tuple[Path, Path], data: Path, tmp_path: Path, page: Path
@@ -95,11 +95,11 @@ class TestFolders:
         copy = tmp_path / "copy.arff"
         copy.write_bytes(data.read_bytes())
         succeed("report", *runs, "--data", copy, "--out", page)
-        assert about(page) == [f"{copy} ({TRAINED_ON}): 24 rows; nodes decided by fixed; add ancestors"] * 2
+        assert about(page) == [f"{copy} ({TRAINED_ON}): 24 rows; thresholds: fixed at 0.5; add ancestors"] * 2
         assert TRAINED_ON in page.read_text(encoding="utf-8")
         other = write_arff(tmp_path / "other.arff", seed=1)
         succeed("report", *runs, "--data", other, "--out", page)
-        assert about(page) == [f"{other}: 24 rows; nodes decided by fixed; add ancestors"] * 2
+        assert about(page) == [f"{other}: 24 rows; thresholds: fixed at 0.5; add ancestors"] * 2
         assert TRAINED_ON not in page.read_text(encoding="utf-8")
 
     def test_a_file_without_rows(self, runs: tuple[Path, Path], data: Path, tmp_path: Path, page: Path) -> None:
@@ -121,7 +121,7 @@ class TestFolders:
         for thresholds in ("fixed:0.1", "expected_f2"):
             succeed("report", runs[1], "--data", data, "--out", page, "--thresholds", thresholds, "--name", "x")
             assert told(page, "x") == counts(content.Y, model.predict_together(content.X, thresholds))
-            assert f"decided by {thresholds}" in about(page)[0]
+            assert f"thresholds: {thresholds.replace(':', ' at ')}" in about(page)[0]
         assert "tuned" in fail(ArgumentError, "report", runs[1], "--data", data, "--out", page, "--thresholds", "tuned")
 
     def test_quietly(self, runs: tuple[Path, Path], data: Path, page: Path) -> None:

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import numpy as np
 import pytest
@@ -28,6 +29,12 @@ def test_every_setting_has_a_group_and_a_description(name: str) -> None:
     assert text.endswith(".")
     assert "\n" not in text
     assert text[0].isupper()
+
+
+@pytest.mark.parametrize("name", ["focus", "resampling"])
+def test_choices_are_explained_in_the_description(name: str) -> None:
+    for choice in get_args(Settings.model_fields[name].annotation):
+        assert choice == "none" or re.search(rf"\b{choice}\b", describe(name)), choice
 
 
 def test_settings_of_a_group_are_declared_together() -> None:

@@ -60,7 +60,7 @@ def test_features_are_raw_or_prepared_with_statistics_of_training_rows(tmp_path:
     assert prepared.train.X.tolist() == [[-1.0], [1.0]]
     assert prepared.valid.X.tolist() == [[-1.0], [3.0]]
     assert prepared.test.X.tolist() == [[-1.0], [0.0]]
-    assert repr(data).startswith("<DatasetSplits small: 2/2/2 rows, 1 features, <Hierarchy: tree of 3 nodes")
+    assert repr(data).startswith("<DatasetSplits small: 2/2/2 rows, 1 feature, <Hierarchy: tree of 3 nodes")
 
 
 @pytest.mark.usefixtures("entry")

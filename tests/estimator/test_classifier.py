@@ -197,6 +197,8 @@ class TestFit:
         assert listed.n_iter_ == 1
         with pytest.raises(ArgumentError, match="must be a pair"):
             best(epochs=1).fit(X, Y, eval_set=[valid.X, valid.Y, None])
+        with pytest.raises(ArgumentError, match=r"holdout=0\.2 and eval_set .* use one of them"):
+            best(epochs=1, cv=None, holdout=0.2).fit(X, Y, eval_set=(valid.X, valid.Y))
         assert fitted.history_[0].valid is not None
         assert fitted.n_iter_ == len(fitted.history_) <= 6
         expected = make_strategy("expected_f1").fit(fitted.predict_proba(valid.X))

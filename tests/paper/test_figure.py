@@ -27,7 +27,7 @@ from rarenode.paper.figures.drawing import draw, plain
 from rarenode.paper.figures.scores import MOST_CHARTS, MOST_MARKS
 from rarenode.paper.grid import cell
 from rarenode.paper.record import DatasetNodes, PredictedNodes
-from rarenode.paper.spec import Spec
+from rarenode.paper.spec import Spec, load_spec, spec_names
 from rarenode.paper.store import record_path, write_record
 from tests.paper.small_grid import made_up, small_spec
 
@@ -513,6 +513,10 @@ class TestDrawing:
         shown = texts(draw(FigureData("T", (crowded,), 1, 0), tmp_path, "x")[0])
         assert "0.201" not in shown and "0.202" not in shown
 
+    def test_the_names_of_the_specs_are_not_cut(self) -> None:
+        methods = {method.name for name in spec_names() for method in load_spec(name).methods}
+        assert not [name for name in methods if plain(name) != name]
+
     @pytest.mark.parametrize("name", HOSTILE)
     def test_names_are_only_ever_text(self, tmp_path: Path, name: str) -> None:
         charts = (
@@ -592,7 +596,7 @@ class TestCommand:
         keep(results, spec, SPO, "A", [1.0])
         printed = self.run(path, "--results", results, "--out", out).splitlines()
         assert printed[:2] == [str(out / "mine.svg"), str(out / "mine.png")]
-        assert printed[2:] == ["1 of 4 trainings are missing; `rarenode paper run` makes them"]
+        assert printed[2:] == ["Missing: 1 of 4 trainings; `rarenode paper run` adds them"]
         assert "a) cellcycle_FUN" in texts(out / "mine.svg")
         printed = self.run(path, "--results", results, "--out", out, "--datasets", CELLCYCLE).splitlines()
         assert printed == [str(out / "mine.svg"), str(out / "mine.png")]

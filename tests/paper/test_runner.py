@@ -315,7 +315,7 @@ class TestDisplay:
         shown = io.StringIO()
         run_tasks([FIRST, SECOND, THIRD], tmp_path, root=root, progress=Progress(stream=shown, seconds_between=1e9))
         first, second, third = shown.getvalue().splitlines()
-        assert first == "2 trainings to do; 1 are already done"
+        assert first == "2 trainings to do; 1 already done"
         assert second.startswith("[1/2] tiny, second, seed 0: F1 ")
         assert second.endswith(" left")
         assert third.startswith("[2/2] tiny, third, seed 0: F1 ")
@@ -332,7 +332,7 @@ class TestDisplay:
 
     def test_results_in_a_line(self) -> None:
         assert describe(FIRST, made_up(FIRST.cell)[0]) == (
-            "F1 33.33, recall 50.00, AP 20.00, 1 nodes found; 12 s, 1,234 steps/s"
+            "F1 33.33, recall 50.00, AP 20.00, 1 node found; 12 s, 1,234 steps/s"
         )
         task = held_out_task("fixed", "expected_f1")
         record = decided_record(task.cell, decided("prior"), decided("fixed"), decided("expected_f1", 0.5))

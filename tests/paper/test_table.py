@@ -103,11 +103,17 @@ class TestMarkdown:
     def test_rows_without_records_are_counted_and_left_out(self) -> None:
         text = as_markdown(comparison(row(seeds=0), row(method="KL"), missing=4))
         assert [line[1] for line in lines(text)[2:]] == ["KL"]
-        assert "4 of 9 trainings have no record yet; 1 of 2 rows have none and are left out." in text
+        assert "4 of 9 trainings have no record yet; 1 of 2 rows has none and is left out." in text
         assert "4 of 9 trainings have no record yet." in as_markdown(comparison(row(), missing=4))
         assert "All 9 trainings have a record." in as_markdown(comparison(row()))
 
-    def test_without_any_record_there_is_no_table(self) -> None:
+    def test_without_any_record_the_published_numbers_are_shown_alone(self) -> None:
+        text = as_markdown(comparison(row(seeds=0, f1=FIGURE), row(method="KL", seeds=0), missing=9))
+        assert lines(text)[2:] == [["cellcycle_FUN", "GMU", "2.61 ± 0.09", "-"]]
+        assert "9 of 9 trainings have no record yet" in text
+        assert "Published (mean" in text
+
+    def test_without_any_record_or_published_number_there_is_no_table(self) -> None:
         text = as_markdown(comparison(row(seeds=0), missing=9))
         assert lines(text) == []
         assert "9 of 9 trainings have no record yet" in text
@@ -248,7 +254,7 @@ class TestTableCommand:
         assert row[4] == "10.00 ± 0.00"  # nothing is published, and ours is shown all the same
         assert row[5] == "4.50 ± 0.10<br>5.00 ± 0.00<br>✗ +3.5"
         assert row[8:] == ["100.5", "1,000"]
-        assert "**0 of 1 rows within" in result.stdout
+        assert "**0 of 1 row within" in result.stdout
         assert "6 of 8 trainings have no record yet; 3 of 4 rows" in result.stdout
 
     def test_json(self, spec: Path) -> None:

@@ -99,7 +99,7 @@ class TestTrainingCurve:
         assert ax.get_ylim()[1] < 1
 
     def test_epochs_and_values_must_match(self) -> None:
-        with pytest.raises(ArgumentError, match="'mine' has 2 epochs and 1 values"):
+        with pytest.raises(ArgumentError, match=r"'mine' has 2 epochs and 1 value$"):
             plot_training_curve({"mine": ([1, 2], [0.5])})
 
     @pytest.mark.parametrize("name", HOSTILE)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
@@ -48,6 +49,20 @@ def values(ax: Axes, runs: int) -> list[list[str]]:
             lines.setdefault(int(y), []).append((x, text.get_text()))
     assert all(len(line) == runs for line in lines.values())
     return [[text for _, text in sorted(lines[line])] for line in sorted(lines)]
+
+
+def test_boxes_stand_beside_the_names() -> None:
+    ax = plot_node_scores(PETS, {"before": [1, 0, 1, 0], "after": [1, 1, 1, 0]})
+    ends = {text.get_text(): text.get_window_extent().x1 for text in ax.texts if text.get_text() in PETS.nodes}
+    first = min(box.get_window_extent().x0 for box in boxes(ax).values())
+    letters = next(text.get_window_extent().height for text in ax.texts if text.get_text() == "poodle")
+    assert 0 < first - max(ends.values()) < 4 * letters
+
+
+def test_letters_are_no_higher_than_their_lines() -> None:
+    star = Hierarchy.from_edges([("root", f"leaf {number}") for number in range(20)])
+    ax = plot_node_scores(star, {"mine": np.ones(21)}, ax=Figure(figsize=(3, 2)).add_subplot())
+    assert {float(text.get_fontsize()) * 23 <= 2 * 72 for text in ax.texts} == {True}
 
 
 @given(st.data())

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import combinations
 
 import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from rarenode import Hierarchy
 from rarenode.errors import ArgumentError
+from rarenode.metrics import summary_by_rarity
+from rarenode.plots import plot_icicle, plot_precision_recall, plot_scores_by_rarity, plot_training_curve
 from rarenode.plots.node_scores import STRONGEST, WEAKEST
 from rarenode.plots.style import DARK, DASHES, LIGHT, MARKERS, SERIES, STYLE, chart_style, check_series, legend_height
 
+NAMES = ("baseline", "a method with a name that is much longer than the chart is wide")
 Colour = npt.NDArray[np.float64]
 SEEN = {
     "by most": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
@@ -130,3 +137,47 @@ def test_a_chart_has_one_to_eight_series(count: int) -> None:
 def test_longer_labels_need_more_lines_of_a_legend() -> None:
     short, long = legend_height(["a", "b", "c"]), legend_height(["a" * 40, "b" * 40, "c" * 40])
     assert long == 3 * short
+
+
+def pets(ax: Axes) -> Axes:
+    return plot_icicle(Hierarchy.from_edges([("pet", "cat"), ("pet", "dog")]), [1.0, 0.5, 0.0], ax=ax)
+
+
+def curves(ax: Axes) -> Axes:
+    return plot_precision_recall({name: [1.0, 0.5] for name in NAMES}, ax=ax)
+
+
+def losses(ax: Axes) -> Axes:
+    return plot_training_curve({name: ([1, 2], [0.9, 0.5]) for name in NAMES}, ax=ax)
+
+
+def bars(ax: Axes) -> Axes:
+    return plot_scores_by_rarity({name: summary_by_rarity([[1, 0]], [[1, 0]], [5, 2]) for name in NAMES}, ax=ax)
+
+
+@pytest.mark.parametrize("plot", [pets, curves, losses, bars])
+def test_nothing_is_cut_off_in_axes_of_the_user(plot: Callable[[Axes], Axes]) -> None:
+    figure = Figure(figsize=(6, 7))
+    axes = [figure.add_subplot(2, 2, place) for place in (1, 2, 3, 4)]
+    for ax in axes:
+        plot(ax)
+    figure.draw_without_rendering()
+    boxes = [ax.get_tightbbox() for ax in axes]
+    for box in boxes:
+        assert box is not None
+        assert box.x0 >= figure.bbox.x0 - 1
+        assert box.x1 <= figure.bbox.x1 + 1
+        assert box.y0 >= figure.bbox.y0 - 1
+        assert box.y1 <= figure.bbox.y1 + 1
+    for one, other in combinations(boxes, 2):
+        assert one is not None
+        assert other is not None
+        assert not one.padded(-1).overlaps(other.padded(-1))
+
+
+def test_the_layout_of_a_figure_is_left_alone_if_the_user_chose_it() -> None:
+    constrained, free = Figure(layout="constrained"), Figure()
+    curves(constrained.add_subplot())
+    assert isinstance(constrained.get_layout_engine(), ConstrainedLayoutEngine)
+    curves(free.add_axes((0.2, 0.2, 0.5, 0.5)))
+    assert free.get_layout_engine() is None

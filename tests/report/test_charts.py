@@ -195,6 +195,15 @@ def test_training() -> None:
     assert set(charts_of(blind)) == {"map", *BY_GROUP, "training_loss"}
 
 
+def test_losses_of_different_scales_are_drawn_relative_to_the_first_epoch() -> None:
+    sums = tuple(epoch.model_copy(update={"loss": 1000 * epoch.loss}) for epoch in HISTORY)
+    both = charts_of(run_of(SOME, "mean", history=HISTORY), run_of(SOME, "sum", history=sums))["training_loss"]
+    assert {"loss, percent of the first epoch's", "100"} <= set(texts(both))
+    assert "different scales" in both.caption
+    alone = charts_of(run_of(SOME, "mean", history=HISTORY))["training_loss"]
+    assert "mean loss of the batches" in texts(alone)
+
+
 def test_boxes_have_the_f1_of_each_run() -> None:
     scored = [node != "z" for node in DAG.nodes]
     counts = [Counts(1, 1, 3), Counts(1, 1, 1), Counts(0, 2, 0), *[Counts(2, 2, 2)] * 5]

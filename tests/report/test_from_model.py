@@ -90,7 +90,7 @@ def test_figures_are_of_decisions_and_ap_is_of_probabilities(model: TrainedModel
 
 def test_what_else_it_contains(model: TrainedModel, run: RunReport) -> None:
     assert (run.name, run.history, run.card) == ("mine", HISTORY, model.card())
-    assert run.about == "rows of mine: 40 rows; nodes decided by by hand; drop orphans"
+    assert run.about == "rows of mine: 40 rows; thresholds: by hand; drop orphans"
     assert run.hierarchy is DAG
 
 
@@ -157,8 +157,8 @@ def test_other_thresholds(model: TrainedModel, rows: Rows, strategy: str) -> Non
     assert np.array_equal(run.nodes.thresholds, thresholds.values)
     together = model.predict_together(rows.X, strategy)
     assert run.nodes.scores.predicted.tolist() == together.sum(axis=0).tolist()
-    here = "" if strategy.startswith("fixed") else ", fitted to these rows without their labels"
-    assert run.about == f"rows: 40 rows; nodes decided by {strategy}{here}; drop orphans"
+    words = {"fixed:0.3": "fixed at 0.3"}.get(strategy, f"{strategy}, fitted to these rows without their labels")
+    assert run.about == f"rows: 40 rows; thresholds: {words}; drop orphans"
     with pytest.raises(ArgumentError, match="tuned"):
         report_on_model(model, *rows, name="mine", rows="rows", thresholds="tuned")
 
@@ -168,7 +168,7 @@ def test_a_model_without_thresholds_decides_at_one_half(rows: Rows) -> None:
     run = report_on_model(model, *rows, name="mine", rows="rows")
     assert set(run.nodes.thresholds.tolist()) == {0.5}
     assert run.nodes.scores.predicted.tolist() == (model.predict_proba(rows.X) >= 0.5).sum(axis=0).tolist()
-    assert run.about.endswith("; nodes decided by fixed; add ancestors")
+    assert run.about.endswith("; thresholds: fixed at 0.5; add ancestors")
 
 
 def test_raw_features_are_prepared(model: TrainedModel, rows: Rows, run: RunReport) -> None:
@@ -263,13 +263,14 @@ class TestProbabilitiesOfOtherModels:
         [
             ("expected_f1", "expected_f1, fitted to these rows without their labels"),
             ("tuned", "tuned, fitted to these rows with their labels"),
-            ("fixed:0.3", "fixed:0.3"),
+            ("fixed:0.3", "fixed at 0.3"),
         ],
     )
     def test_whether_they_were_fitted_to_these_rows(
         self, model: TrainedModel, rows: Rows, strategy: str, words: str
     ) -> None:
         deciding = model.with_thresholds(Thresholds(VALUES, "add_ancestors", strategy))
-        assert self.report(deciding, rows).about == f"rows: 40 rows; nodes decided by {strategy}; add ancestors"
+        plain, _, _ = words.partition(",")
+        assert self.report(deciding, rows).about == f"rows: 40 rows; thresholds: {plain}; add ancestors"
         here = self.report(deciding, rows, fitted_here=True)
-        assert here.about == f"rows: 40 rows; nodes decided by {words}; add ancestors"
+        assert here.about == f"rows: 40 rows; thresholds: {words}; add ancestors"

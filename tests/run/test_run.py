@@ -305,6 +305,12 @@ class TestEvaluate:
         assert found.scores.all.ap == summary(rows.Y, model.predict_proba(rows.X), scored=model.scored).ap
         assert not found.trained_on
 
+    def test_its_repr_has_the_scores(self, run: Run, unseen: Path) -> None:
+        found = run.evaluate(unseen)
+        shown = repr(found)
+        assert shown.startswith(f"<Evaluation on {unseen}: 40 rows, F1 {found.scores.all.f1:.3f}, precision ")
+        assert shown.endswith(f"{found.scores.all.nodes_found} of 5 nodes found, thresholds {found.thresholds}>")
+
     def test_the_report_has_the_same_numbers(self, run: Run, unseen: Path) -> None:
         assert run.report_part(unseen).summary == run.evaluate(unseen).scores.all
 
@@ -382,6 +388,11 @@ class TestPredict:
         found = replace(run.predict(data), nodes=names)
         found.write(tmp_path / "p.csv")
         assert polars.read_csv(tmp_path / "p.csv")["node"].to_list() == list(names) * 24
+
+    def test_its_repr_has_its_size(self, run: Run, data: Path) -> None:
+        found = run.predict(data)
+        decided = int(found.decided.sum())
+        assert repr(found) == f"<Predictions of 24 rows x 5 nodes: {decided} decided, thresholds {found.thresholds}>"
 
     def test_decided_only(self, run: Run, data: Path) -> None:
         found = run.predict(data)

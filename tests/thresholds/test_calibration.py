@@ -475,9 +475,9 @@ def test_shapes_that_do_not_fit_are_refused(kind: type[Calibration]) -> None:
 def test_a_hierarchy_of_another_shape_is_refused() -> None:
     probs, Y = drawn(0, (50, 2), 1.0)
     chain, triple = Hierarchy.from_edges([("a", "b")]), np.full((1, 3), 0.5)
-    with pytest.raises(ArgumentError, match="temperatures for 1 depths and the hierarchy has 2"):
+    with pytest.raises(ArgumentError, match="temperatures for 1 depth and the hierarchy has 2"):
         TemperatureByDepth.fit(probs, Y, flat(2)).apply(probs, chain)
-    with pytest.raises(ArgumentError, match="temperatures for 1 depths and the hierarchy has 2"):
+    with pytest.raises(ArgumentError, match="temperatures for 1 depth and the hierarchy has 2"):
         Isotonic.fit(probs, Y, flat(2)).apply(probs, chain)
     with pytest.raises(ArgumentError, match="fitted to 2 nodes and the hierarchy has 3"):
         Isotonic.fit(probs, Y, flat(2)).apply(triple, flat(3))

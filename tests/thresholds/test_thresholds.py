@@ -176,7 +176,7 @@ class TestInWords:
         fitted = [make_strategy(name).fit(probs, Y, prior=np.full(3, 0.3)) for Y in labels]
         probs_have_a_say = fitted[0] != make_strategy(name).fit(probs / 2, labels[0], prior=np.full(3, 0.3))
         assert probs_have_a_say == (not name.startswith("fixed"))
-        strategy = fitted[0].strategy
+        strategy = {"fixed": "fixed at 0.5", "fixed:0.3": "fixed at 0.3"}.get(name, fitted[0].strategy)
         assert fitted[0].in_words() == strategy
         how = "with" if fitted[0] != fitted[1] else "without"
         told = f"{strategy}, fitted to these rows {how} their labels" if probs_have_a_say else strategy
@@ -184,5 +184,5 @@ class TestInWords:
 
     def test_thresholds_that_nothing_is_known_of(self) -> None:
         by_hand = Thresholds(np.array([0.5]))
-        assert by_hand.in_words() == "custom thresholds"
-        assert by_hand.in_words(fitted_here=True) == "custom thresholds, fitted to these rows with their labels"
+        assert by_hand.in_words() == "custom"
+        assert by_hand.in_words(fitted_here=True) == "custom, fitted to these rows with their labels"

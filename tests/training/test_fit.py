@@ -25,6 +25,20 @@ def settings(**changes: Any) -> Settings:
     return problem.settings(**({"engine": "torch", "batch_size": 32} | changes))
 
 
+# --- settings that contradict each other -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("focus", ["epistemic_kl", "epistemic_js"])
+def test_an_epistemic_focus_needs_several_members(focus: str) -> None:
+    with pytest.raises(ArgumentError, match=f"focus='{focus}' .* n_members=1 .* n_members to 2 or more"):
+        fit_model(rows(), settings(focus=focus, n_members=1, thresholds="fixed", cv=None))
+
+
+@pytest.mark.parametrize("changes", [{"focus": "gmu"}, {"focus": "epistemic_js", "n_members": 2}])
+def test_any_other_focus_suits_one_member(changes: dict[str, Any]) -> None:
+    assert fit_model(rows(), settings(epochs=1, thresholds="fixed", cv=None, **changes)).model.history
+
+
 # --- held-out rows ---------------------------------------------------------------------------------------------------
 
 

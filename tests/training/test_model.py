@@ -475,7 +475,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "no model": (edit(lambda r: r.update(model={})), "model: unknown kind None"),
     "preparation": (edit(lambda r: r["preparation"]["mean"].pop()), "preparation.mean has 7 values; 8 were expected"),
     "deviation": (edit(lambda r: r["preparation"]["deviation"].__setitem__(2, 0.0)), "preparation.deviation.2"),
-    "names": (edit(lambda r: r.update(feature_names=["a"])), "feature_names has 1 values; 8 were expected"),
+    "names": (edit(lambda r: r.update(feature_names=["a"])), "feature_names has 1 value; 8 were expected"),
     "positives": (edit(lambda r: r["training_positives"].pop()), "training_positives has 19 values"),
     "column": (edit(lambda r: r["hierarchy"]["edges"].append([0, 99])), "column"),
     "cycle": (edit(lambda r: r["hierarchy"]["edges"].append(r["hierarchy"]["edges"][0][::-1])), "hierarchy is none"),

@@ -1,4 +1,4 @@
-"""Text that people see: untrusted text made safe to print or to store, and sentences about invalid values.
+"""Text that people see: made safe to print or to store, numbers with nouns, sentences about invalid values.
 
 Names of nodes, datasets and methods come from anywhere. A control character among them could move the cursor, change
 the title of a terminal, or break the line of a table.
@@ -27,6 +27,15 @@ def storable(text: str) -> str:
     'a\\ud800'
     """
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def counted(number: int, singular: str, plural: str = "") -> str:
+    """A number and its noun.
+
+    >>> counted(1, "row"), counted(1200, "row"), counted(0, "batch", "batches")
+    ('1 row', '1,200 rows', '0 batches')
+    """
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def explain(error: ValidationError, record: type[BaseModel]) -> str:

@@ -11,6 +11,7 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
+from rarenode._io.text import counted
 from rarenode.cli.console import download_progress, print_error, print_table
 from rarenode.cli.options import Quiet, Root
 from rarenode.data.catalogue import (
@@ -85,7 +86,10 @@ def describe_dataset(
         ("name", entry.name),
         ("title", entry.title),
         ("features", f"{entry.features}: {entry.about}"),
-        ("hierarchy", f"{entry.kind}, {entry.nodes} nodes, {entry.edges} edges, {entry.scored} nodes scored"),
+        (
+            "hierarchy",
+            f"{entry.kind}, {counted(entry.nodes, 'node')} ({entry.scored:,} scored), {counted(entry.edges, 'edge')}",
+        ),
         ("not scored", ", ".join(entry.unscored)),
         ("data root", str(data_root(root))),
         *((file.split, _describe_file(file, root)) for file in entry.files),
@@ -157,7 +161,7 @@ def _presence(entry: CatalogueEntry, root: Path | None) -> str:
 def _describe_file(file: CatalogueFile, root: Path | None) -> str:
     from rarenode.data.fetch import inspect_file  # noqa: PLC0415 (numpy takes a tenth of a second to load)
 
-    size = "size unknown" if file.size is None else f"{file.size} bytes"
+    size = "size unknown" if file.size is None else counted(file.size, "byte")
     origin = "" if file.published else "; not published anywhere"
     checksum = file.sha256 or "unknown"
-    return f"{file.path}\n{file.rows} rows, {size}{origin}\nsha256 {checksum}\n{inspect_file(file, root)}"
+    return f"{file.path}\n{counted(file.rows, 'row')}, {size}{origin}\nsha256 {checksum}\n{inspect_file(file, root)}"

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from rarenode._io.text import counted
 from rarenode.cli.console import print_table
 from rarenode.cli.options import OtherThresholds, Root, RunFolder, Split, one_or_all, with_table_options
 
@@ -21,8 +22,8 @@ def evaluate(
         list[str] | None,
         typer.Argument(
             metavar="[DATA]...",
-            help="Tables of one kind, an ARFF file, or a name from `rarenode data list`; otherwise RUN's own, if it is "
-            "of the catalogue.",
+            help="Tables of one kind, an ARFF file, or a name from `rarenode data list`; default: the dataset of the "
+            "catalogue that RUN was trained on.",
             show_default=False,
         ),
     ] = None,
@@ -37,10 +38,10 @@ def evaluate(
 
     F1, precision and recall are means over all scored nodes, 0 where they are undefined; Bin. AP and AP are
     micro-averages. A node is found if at least one of its rows is predicted correctly. The small bars are a histogram
-    of the recall of nodes: first those with none, then one bar for each tenth.
+    of the recall of nodes: first the nodes with a recall of 0, then one bar for each 10 %.
 
-    Rows without labels are left out. Scores of rows that the model was trained on are too high; where that is known,
-    it is said. --thresholds expected_f1 fits thresholds to the probabilities of these rows, without their labels.
+    Rows without labels are left out. Scores on rows that the model was trained on are too high; a note says so where
+    this is known. --thresholds expected_f1 fits thresholds to the probabilities of these rows, without their labels.
 
     The labels of a table are where they were in training. If they were in a file of their own, name that of these rows
     with --labels.
@@ -75,7 +76,7 @@ def evaluate(
         }
         print(json.dumps(asdict(scores.all) | about, indent=2))
     else:
-        print(f"{run} on {Path(result.data)}, {result.rows} rows, thresholds: {result.thresholds}; percent")
+        print(f"{run} on {Path(result.data)}, {counted(result.rows, 'row')}, thresholds: {result.thresholds}; percent")
         if result.trained_on:
             print(TRAINED_ON)
         print_table(scores_table(scores, sys.stdout.encoding or "ascii"))

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from rarenode._io.text import counted
 from rarenode.cli.options import Quiet, Root, not_empty, with_settings, with_table_options
 from rarenode.config import Settings
 from rarenode.config.choices import Preset
@@ -116,7 +117,7 @@ def fit(
     if quiet:
         return
     model = run.model
-    done = f"{run.history[-1].epoch} epochs, loss {run.history[-1].loss:.5g}; " if run.history else ""
+    done = f"{counted(run.history[-1].epoch, 'epoch')}, loss {run.history[-1].loss:.5g}; " if run.history else ""
     print(f"{out}: {done}thresholds: {model.decides_with.in_words()}")
     page = out / "report.html"
     if report and page.exists():

@@ -28,7 +28,7 @@ Root = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="The folder of the catalogue's datasets; otherwise RARENODE_DATA, otherwise the user's cache.",
+        help="The folder with the catalogue's datasets. Default: RARENODE_DATA, or else the user's cache.",
         show_default=False,
     ),
 ]
@@ -45,7 +45,7 @@ OtherThresholds = Annotated[
     typer.Option(
         "--thresholds",
         metavar="HOW",
-        help="Other thresholds than the model's, without labels: fixed:0.3, expected_f1, expected_f2, ...",
+        help="Replace the model's thresholds, without using labels: fixed:0.3, expected_f1, expected_f2, ...",
         show_default="the model's",
     ),
 ]

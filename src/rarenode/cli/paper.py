@@ -11,7 +11,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from rarenode.cli.console import print_table
+from rarenode._io.text import counted
+from rarenode.cli.console import print_progress, print_table
 from rarenode.cli.options import Root
 
 if TYPE_CHECKING:
@@ -38,10 +39,10 @@ MethodNames = Annotated[
     typer.Option("--methods", metavar="NAMES", help="Only these: a,b,c. May be repeated.", show_default="all"),
 ]
 Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="The folder of results.")]
-Jobs = Annotated[int, typer.Option(metavar="N", min=1, help="Trainings side by side; they share the cores.")]
+Jobs = Annotated[int, typer.Option(metavar="N", min=1, help="Trainings in parallel; they share the cores.")]
 Hours = Annotated[
     float | None,
-    typer.Option(metavar="N", min=0, help="Stop after N hours, with checkpoints.", show_default="no limit"),
+    typer.Option(metavar="N", min=0, help="Stop after N hours; checkpoints are saved.", show_default="no limit"),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 
@@ -76,7 +77,8 @@ def run(
     datasets: DatasetNames = None,
     methods: MethodNames = None,
     seeds: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Trainings of each.", show_default="the spec's")
+        int | None,
+        typer.Option(metavar="N", min=1, help="Seeds for each method and dataset.", show_default="the spec's"),
     ] = None,
     jobs: Jobs = 1,
     hours: Hours = None,
@@ -110,7 +112,7 @@ def run(
 def queue(
     hours: Hours = None,
     jobs: Jobs = 1,
-    show: Annotated[bool, typer.Option("--list", help="Only show the queue.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="Show the queue and exit.")] = False,
     results: Results = Path("results"),
     root: Root = None,
     quiet: Quiet = False,
@@ -148,7 +150,8 @@ def table(
     """Print the published numbers of SPEC beside those of the records in DIR, as Markdown.
 
     A spec with decisions has a table for each dataset, of every method under every decision. Rows without a record are
-    counted and left out, so the table is available while `rarenode paper run SPEC` is under way.
+    counted and left out, so the table is available while `rarenode paper run SPEC` is under way. Without any record,
+    the published numbers are printed alone.
 
     \b
     Examples:
@@ -160,6 +163,8 @@ def table(
     from rarenode.paper.tables import write_table  # noqa: PLC0415
 
     text = write_table(load_spec(spec), results, names(datasets), names(methods), in_json=in_json)
+    if not results.exists():
+        print_progress(f"There is no folder {results}; --results names the one with your records.")
     print(text, end="\n" if in_json else "")
 
 
@@ -190,7 +195,7 @@ def figure(
     for path in draw(numbers, out, Path(spec).stem):
         print(path)
     if numbers.missing:
-        print(f"{numbers.missing} of {numbers.trainings} trainings are missing; `rarenode paper run` makes them")
+        print(f"Missing: {numbers.missing} of {counted(numbers.trainings, 'training')}; `rarenode paper run` adds them")
 
 
 def names(given: list[str] | None) -> list[str] | None:
@@ -211,15 +216,15 @@ def _progress(quiet: bool) -> Progress:
 
 def _print_outcome(outcome: Outcome, progress: Progress) -> None:
     if outcome.skipped:
-        progress.line(f"{len(outcome.skipped)} trainings were skipped: another process is working on them")
+        progress.line(f"Skipped {counted(len(outcome.skipped), 'training')}: another process is working on them")
     if left := len(outcome.stopped) + len(outcome.waiting):
-        progress.line(f"The time is over, and {left} trainings are left; the same command continues")
+        progress.line(f"Time is up with {counted(left, 'training')} left; the same command continues")
 
 
 def _print_queue(queued: list[Queued]) -> None:
     from rarenode.paper.queue import duration, summarise  # noqa: PLC0415
 
-    trainings = _table("dataset", "method", numbers=("", "seed", "published rows", "about", "done after"))
+    trainings = _table("dataset", "method", numbers=("place", "seed", "published rows", "about", "done after"))
     after = 0.0
     for place, each in enumerate(queued, start=1):
         after += each.seconds
@@ -233,7 +238,7 @@ def _print_queue(queued: list[Queued]) -> None:
         after += summary.seconds
         entries.add_row(Text(summary.entry), str(summary.trainings), duration(summary.seconds), duration(after))
     print_table(entries)
-    print(f"{len(queued)} trainings, about {duration(after)} one after the other.")
+    print(f"{counted(len(queued), 'training')}, about {duration(after)} one after the other.")
 
 
 def _table(*texts: str, numbers: tuple[str, ...]) -> Table:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from rarenode._io.text import counted
 from rarenode.cli.options import OtherThresholds, Quiet, Root, RunFolder, Split, one_or_all
 from rarenode.config.choices import Uncertainty
 
@@ -47,7 +48,10 @@ def predict(
         bool, typer.Option("--all-labels", help="In --format sets: the ancestors of labels as well.")
     ] = False,
     most_terms: Annotated[int, typer.Option(metavar="N", help="In --format cafa: terms per id.", min=1)] = 1500,
-    uncertainty: Annotated[Uncertainty, typer.Option(help="What the column uncertainty contains.")] = "gmu",
+    uncertainty: Annotated[
+        Uncertainty,
+        typer.Option(help="What the column uncertainty contains; `rarenode settings` explains each under focus."),
+    ] = "gmu",
     split: Split = None,
     root: Root = None,
     quiet: Quiet = False,
@@ -61,7 +65,7 @@ def predict(
     Columns are found by their names; labels in DATA are ignored. A parent's probability is never below its child's. A
     node is decided (1, otherwise 0) where its probability reaches the model's threshold for it; where a node is
     decided, so are its ancestors. An artificial root is left out. --thresholds expected_f1 fits thresholds to DATA
-    itself, which suits many rows at once.
+    itself, which suits many rows at once. The epistemic uncertainties are 0 for a model with a single member.
 
     Names of nodes are written as they are. A spreadsheet takes a name that begins with =, +, - or @ for a formula: if
     the hierarchy comes from others, import the CSV file with the column node as text.
@@ -94,5 +98,5 @@ def predict(
         progress=Progress(quiet),
     )
     if not quiet:
-        nodes = int(opened.model.scored.sum())
-        print(f"{out}: {rows} rows x {nodes} nodes, {lines} lines")
+        nodes = counted(int(opened.model.scored.sum()), "node")
+        print(f"{out}: {counted(rows, 'row')} x {nodes}, {counted(lines, 'line')}")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from rarenode._io.text import counted
 from rarenode.cli.console import print_progress
 from rarenode.cli.options import OtherThresholds, Quiet, Root, Split, with_table_options
 
@@ -76,4 +77,4 @@ def report(
     )
     page, *beside = write_report(found, out)
     if not quiet:
-        print(f"{page}, and {len(beside)} files in {folder_of(page)}")
+        print(f"{page}, and {counted(len(beside), 'file')} in {folder_of(page)}")

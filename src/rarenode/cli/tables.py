@@ -15,7 +15,7 @@ PLAIN = ".:-=+*#@"
 
 def scores_table(scores: GroupedSummary, encoding: str) -> Table:
     """The scores, the number of nodes found and a histogram of recalls, one line for each group of nodes."""
-    table = _table("nodes", "there are", "F1", "precision", "recall", "Bin. AP", "AP", "found")
+    table = _table("nodes", "total", "F1", "precision", "recall", "Bin. AP", "AP", "found")
     table.add_column("recalls, 0 to 100", no_wrap=True)
     for line in scores.groups():
         s = line.summary
@@ -27,7 +27,7 @@ def scores_table(scores: GroupedSummary, encoding: str) -> Table:
 
 def comparison_table(runs: Mapping[str, GroupedSummary]) -> Table:
     """How many nodes each run finds, and their F1, one line for each group of nodes."""
-    table = _table("nodes", "there are", *(f"{name}\n{what}" for name in runs for what in ("found", "F1")))
+    table = _table("nodes", "total", *(f"{name}\n{what}" for name in runs for what in ("found", "F1")))
     for lines in zip(*(scores.groups() for scores in runs.values()), strict=True):
         first = lines[0]
         shown = [text for each in lines for text in (str(each.summary.nodes_found), _percent(each.summary.f1))]

@@ -21,6 +21,8 @@ Side = Literal["negatives", "positives", "both"]
 Classes = Literal["nodes", "binary"]
 Uncertainty = Literal["bbma", "gmu", "epistemic_kl", "epistemic_js", "predictive", "aleatoric"]
 Focus = Literal["none", "focal", "bbma", "gmu", "epistemic_kl", "epistemic_js", "predictive", "aleatoric"]
+EPISTEMIC = ("epistemic_kl", "epistemic_js")
+"""Uncertainties that only measure how much members disagree: 0 for a single one."""
 ScheduleShape = Literal["constant", "linear", "exponential", "alternating"]
 ScheduleUnit = Literal["batch", "epoch"]
 ScheduleTarget = Literal[1, "w0"]

@@ -105,7 +105,7 @@ class Settings(BaseModel):
     model: str = _setting("mlp+forest", "Model", main=True)
     """What to train: mlp (an ensemble of perceptrons), forest, or mlp+forest, the geometric mean of both."""
     n_members: _Count = _setting(1, "Model", main=True)
-    """Members of the mlp ensemble."""
+    """Members of the mlp ensemble. An epistemic focus needs at least 2."""
     ensemble: EnsembleKind = _setting("independent", "Model")
     """What a member is: an independent network, or one Monte-Carlo dropout pass through a single network."""
     hidden_size: _Count = _setting(500, "Model", main=True)
@@ -120,7 +120,9 @@ class Settings(BaseModel):
     """Trees of the forest."""
 
     resampling: Resampling = _setting("none", "Rare nodes", main=True)
-    """Oversampling of rows with rare labels: LP-ROS or HROS-PD, as described or as published."""
+    """Oversampling of rows with rare labels. lpros: label powerset random oversampling (LP-ROS), rounded up as in the
+    paper; lpros-textbook: within its budget. hros-pd: hierarchical random oversampling of label paths (HROS-PD);
+    hros-pd-published: the variant in the paper's code."""
     weighting: Weighting = _setting("none", "Rare nodes", main=True)
     """Node weights by rarity: as_published (behind the paper's tables) or as_described (in its text)."""
     w0: _NotNegative = _setting(0.25, "Rare nodes", main=True)
@@ -130,7 +132,10 @@ class Settings(BaseModel):
     classes: Classes = _setting("nodes", "Rare nodes")
     """N_classes in the node weights: the number of nodes, or 2 (binary)."""
     focus: Focus = _setting("none", "Rare nodes", main=True)
-    """Focal weighting of each row and node, by an uncertainty of the ensemble or by the classic focal term."""
+    """Focal weighting of each row and node: by the classic focal term (focal), or by an uncertainty of the ensemble.
+    bbma (Bayesian model average): how close the mean probability is to 0.5. gmu (gated margin uncertainty): the same,
+    larger where members disagree. epistemic_kl, epistemic_js: disagreement of members alone, the mean Kullback-Leibler
+    or Jensen-Shannon divergence of their pairs. predictive: entropy of the mean. aleatoric: mean entropy of members."""
     u0: _NotNegative = _setting(0.25, "Rare nodes", main=True)
     """The smallest focal weight."""
     k: _NotNegative = _setting(1.0, "Rare nodes", main=True)

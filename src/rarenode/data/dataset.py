@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.text import counted
 from rarenode.data.catalogue import SPLITS, SplitName
 from rarenode.data.features import as_features, content_arrays, stack_rows, take_rows
 from rarenode.data.table_options import TableOptions, table_options
@@ -70,19 +71,24 @@ class Dataset:
             )
         rows = len(self.Y)
         if len(self.X.shape) != 2 or self.X.shape[0] != rows:
-            raise DataError(f"X must have the shape ({rows}, features), as Y has {rows} rows; got {self.X.shape}")
+            raise DataError(
+                f"X must have the shape ({rows}, features), as Y has {counted(rows, 'row')}; got {self.X.shape}"
+            )
         if self.scored.dtype != np.bool_ or self.scored.shape != (nodes,) or not self.scored.any():
-            raise ArgumentError(f"scored must be a boolean mask of {nodes} nodes with at least one set")
+            raise ArgumentError(f"scored must be a boolean mask of {counted(nodes, 'node')} with at least one set")
         if self.feature_names is not None and len(self.feature_names) != self.X.shape[1]:
-            raise DataError(f"there are {len(self.feature_names)} feature names for {self.X.shape[1]} features")
+            raise DataError(
+                f"there are {counted(len(self.feature_names), 'feature name')} "
+                f"for {counted(self.X.shape[1], 'feature')}"
+            )
         self._check_known()
         for what in ("ids", "sample_weight"):
             values = getattr(self, what)
             if values is not None and len(values) != rows:
-                raise DataError(f"{what} has {len(values)} values for {rows} rows")
-        counted = self.n_counted
-        if counted is not None and not (isinstance(counted, int) and 0 < counted <= rows):
-            raise ArgumentError(f"n_counted must be None or a whole number from 1 to {rows}, the rows; got {counted!r}")
+                raise DataError(f"{what} has {counted(len(values), 'value')} for {counted(rows, 'row')}")
+        first = self.n_counted
+        if first is not None and not (isinstance(first, int) and 0 < first <= rows):
+            raise ArgumentError(f"n_counted must be None or a whole number from 1 to {rows}, the rows; got {first!r}")
 
     def _check_known(self) -> None:
         if self.known is None:
@@ -169,7 +175,8 @@ class Dataset:
 
     def __repr__(self) -> str:
         title = f"{self.name}: " if self.name else ""
-        return f"<Dataset {title}{len(self)} rows, {self.n_features} features, {self.hierarchy!r}>"
+        features = counted(self.n_features, "feature")
+        return f"<Dataset {title}{counted(len(self), 'row')}, {features}, {self.hierarchy!r}>"
 
     @property
     def n_features(self) -> int:
@@ -279,7 +286,8 @@ class DatasetSplits:
 
     def __repr__(self) -> str:
         rows = "/".join("-" if part is None else str(len(part)) for part in (self.train, self.valid, self.test))
-        return f"<DatasetSplits {self.name}: {rows} rows, {self.train.n_features} features, {self.hierarchy!r}>"
+        features = counted(self.train.n_features, "feature")
+        return f"<DatasetSplits {self.name}: {rows} rows, {features}, {self.hierarchy!r}>"
 
 
 def scored_nodes(hierarchy: Hierarchy, unscored: Sequence[str] | None = None) -> NDArray[np.bool_]:

@@ -18,6 +18,7 @@ from typing import Protocol
 from urllib.parse import quote, urlsplit
 
 from rarenode._io.files import replacing
+from rarenode._io.text import counted
 from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, data_root, find_entry
 from rarenode.data.readers import read
 from rarenode.data.transfer import Limits, download
@@ -206,7 +207,10 @@ def _mismatch(entry: CatalogueEntry, file: CatalogueFile, path: Path) -> str | N
         return f"it cannot be read ({error})"
     features, nodes = content.n_features, len(content.hierarchy.nodes)
     if (features, nodes) != (entry.features, entry.nodes):
-        return f"it has {features} features and {nodes} nodes instead of {entry.features} and {entry.nodes}"
+        return (
+            f"it has {counted(features, 'feature')} and {counted(nodes, 'node')} "
+            f"instead of {entry.features:,} and {entry.nodes:,}"
+        )
     return None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rarenode._io.text import counted
 from rarenode.diagnosis.evidence import (
     Positives,
     blocking_ancestors,
@@ -172,7 +173,8 @@ def _as_counts(training_positives: ArrayLike, nodes: int) -> NDArray[np.int64]:
     counts = as_array(training_positives)
     if counts.shape != (nodes,) or counts.dtype.kind not in "iuf":
         raise ArgumentError(
-            f"training_positives must have one count for each of {nodes} nodes; got {counts.dtype} {counts.shape}"
+            f"training_positives must have one count for each of {counted(nodes, 'node')}; "
+            f"got {counts.dtype} {counts.shape}"
         )
     wrong = ~((counts >= 0) & (counts <= MOST_ROWS) & (counts == np.floor(counts)))
     if wrong.any():
@@ -185,7 +187,7 @@ def _as_mask(scored: ArrayLike | None, nodes: int) -> Bools:
     mask = np.ones(nodes, dtype=np.bool_) if scored is None else as_array(scored).copy()
     if mask.dtype != np.bool_ or mask.shape != (nodes,):
         raise ArgumentError(
-            f"scored must be a boolean mask of {nodes} nodes; got {mask.dtype} of the shape {mask.shape}"
+            f"scored must be a boolean mask of {counted(nodes, 'node')}; got {mask.dtype} of the shape {mask.shape}"
         )
     return mask
 

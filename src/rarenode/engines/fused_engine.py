@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode._io.compiled import start_threads
+from rarenode._io.text import counted
 from rarenode.engines.dropout import keep_threshold
 from rarenode.engines.engine import Adam, Objective, State
 from rarenode.engines.fused_layers import CHUNKS, Floats, adam_constants
@@ -42,7 +43,9 @@ class FusedEngine:
         n_jobs: int | None = None,
     ) -> None:
         if shape.nodes != len(objective.hierarchy):
-            raise ArgumentError(f"the model has {shape.nodes} nodes, and the hierarchy {len(objective.hierarchy)}")
+            raise ArgumentError(
+                f"the model has {counted(shape.nodes, 'node')}, and the hierarchy {len(objective.hierarchy)}"
+            )
         self.shape = shape
         self.adam = adam
         self.seed = seed

@@ -123,11 +123,11 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X: features (rows, features), dense or sparse, NaN where missing.
             y: labels in any of the forms above.
             sample_weight: (rows,), how much each row counts in the loss and in the forest.
-            eval_set: features and labels of validation rows; early stopping and thresholds then use these, instead of
-                ``cv`` and ``holdout``.
+            eval_set: (X, y) of validation rows. Early stopping and thresholds use these, ``cv`` is ignored, and
+                ``holdout`` must be None.
 
         Raises:
-            ArgumentError: a parameter has a value that is not valid.
+            ArgumentError: a parameter has a value that is not valid, or both ``eval_set`` and ``holdout`` are given.
             LabelError, UnknownLabelError: the labels do not fit the hierarchy.
             DataError: the features cannot be used.
             TrainingError: the loss is no longer a number.
@@ -138,6 +138,10 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_consistent_length(features, targets.Y)
         if eval_set is None:
             _check_held_out_rows(settings, features.shape[0])
+        elif settings.holdout is not None:
+            raise ArgumentError(
+                f"holdout={settings.holdout:g} and eval_set are two ways to get validation rows; use one of them"
+            )
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, features, dtype=np.float32, ensure_non_negative=True)

@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.text import counted
 from rarenode.errors import HierarchyError, NotClosedError, UnknownLabelError
 from rarenode.hierarchy.construction import Order, order_nodes, order_paths
 from rarenode.hierarchy.labels import as_array, as_label_matrix, first_gap
@@ -238,7 +239,9 @@ class Hierarchy:
         """
         sums = np.array(values)
         if sums.shape != (len(self),):
-            raise HierarchyError(f"expected one value for each of {len(self)} nodes, got the shape {sums.shape}")
+            raise HierarchyError(
+                f"expected one value for each of {counted(len(self), 'node')}, got the shape {sums.shape}"
+            )
         several_parents = []
         for column in range(len(self) - 1, -1, -1):
             parents = self._above[column]
@@ -273,7 +276,8 @@ class Hierarchy:
     def __repr__(self) -> str:
         shape = "tree" if self.is_tree else "DAG"
         deepest = int(self.depth.max()) if len(self) else 0
-        return f"<Hierarchy: {shape} of {len(self)} nodes and {len(self.edge_parents)} edges, depth {deepest}>"
+        edges = counted(len(self.edge_parents), "edge")
+        return f"<Hierarchy: {shape} of {counted(len(self), 'node')} and {edges}, depth {deepest}>"
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a hierarchy is frozen; {name!r} cannot be set")
@@ -349,7 +353,7 @@ class Hierarchy:
         searchable = isinstance(label, str) and len(label) * len(self) <= MOST_CHARACTERS_TO_COMPARE
         near = difflib.get_close_matches(str(label), self.nodes, n=1) if searchable else []
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        return f"label {label!r} is not one of the hierarchy's {len(self)} nodes{hint}"
+        return f"label {label!r} is not one of the hierarchy's {counted(len(self), 'node')}{hint}"
 
 
 def _read_only(array: NDArray[np.int64]) -> NDArray[np.int64]:

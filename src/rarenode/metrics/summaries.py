@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rarenode._io.text import counted
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
 from rarenode.hierarchy.labels import as_array, as_indicator
@@ -70,7 +71,9 @@ def summary_by_depth(
     """`summary` of the nodes of each depth that has scored nodes."""
     truth, probabilities = _check(Y, probs, threshold)
     if truth.shape[1] != len(hierarchy):
-        raise LabelError(f"labels have {truth.shape[1]} columns and the hierarchy {len(hierarchy)} nodes")
+        raise LabelError(
+            f"labels have {counted(truth.shape[1], 'column')} and the hierarchy {counted(len(hierarchy), 'node')}"
+        )
     mask = _mask(scored, truth.shape[1])
     depths = np.unique(hierarchy.depth[mask]).tolist()
     return {depth: _summarize(truth, probabilities, threshold, mask & (hierarchy.depth == depth)) for depth in depths}
@@ -88,7 +91,7 @@ def summary_by_rarity(
     count = np.asarray(training_positives)
     if count.shape != (truth.shape[1],):
         raise ArgumentError(
-            f"training_positives must have one count for each of {truth.shape[1]} nodes; got {count.shape}"
+            f"training_positives must have one count for each of {counted(truth.shape[1], 'node')}; got {count.shape}"
         )
     return {
         band: _summarize(truth, probabilities, threshold, mask & of_band)
@@ -242,6 +245,6 @@ def _mask(scored: ArrayLike | None, nodes: int) -> NDArray[np.bool_]:
     mask = np.ones(nodes, dtype=np.bool_) if scored is None else np.asarray(scored)
     if mask.dtype != np.bool_ or mask.shape != (nodes,):
         raise ArgumentError(
-            f"scored must be a boolean mask of {nodes} nodes; got {mask.dtype} of the shape {mask.shape}"
+            f"scored must be a boolean mask of {counted(nodes, 'node')}; got {mask.dtype} of the shape {mask.shape}"
         )
     return mask

@@ -26,6 +26,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.text import counted
 from rarenode.errors import ArgumentError, DataError, LabelError
 from rarenode.models.forest import MOST, Forest, Integers
 from rarenode.models.model import check_input
@@ -232,7 +233,7 @@ def _check_options(
 def _checked_weights(sample_weight: NDArray[np.float32], rows: int) -> NDArray[np.float64]:
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (rows,) or not ((weights >= 0) & (weights < np.inf)).all() or not weights.any():
-        raise ArgumentError(f"sample_weight must be {rows} numbers of at least 0, not all of them 0")
+        raise ArgumentError(f"sample_weight must be {counted(rows, 'number')} of at least 0, not all of them 0")
     return weights
 
 
@@ -243,8 +244,10 @@ def _check_training(X: NDArray[np.float32], Y: NDArray[np.bool_], scored: NDArra
         raise DataError(f"X must have the shape (rows, features), got {X.shape}")
     check_input(X, X.shape[1])
     if len(X) != len(Y):
-        raise DataError(f"X has {len(X)} rows and Y {len(Y)}")
+        raise DataError(f"X has {counted(len(X), 'row')} and Y {len(Y)}")
     if not len(X):
         raise DataError("a forest needs at least one row to grow from")
     if scored.dtype != np.bool_ or scored.shape != Y.shape[1:]:
-        raise ArgumentError(f"scored must be a boolean mask of {Y.shape[1]} nodes, got {scored.dtype} {scored.shape}")
+        raise ArgumentError(
+            f"scored must be a boolean mask of {counted(Y.shape[1], 'node')}, got {scored.dtype} {scored.shape}"
+        )

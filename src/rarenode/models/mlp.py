@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from rarenode._io.text import counted
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models.ensemble import MlpEnsemble, Parameters
@@ -124,7 +125,7 @@ class Mlp:
         """See `Model.from_arrays`."""
         shape = _shape(description)
         if shape.nodes != len(hierarchy):
-            raise ArgumentError(f"the network has {shape.nodes} nodes, and the hierarchy {len(hierarchy)}")
+            raise ArgumentError(f"the network has {counted(shape.nodes, 'node')}, and the hierarchy {len(hierarchy)}")
         check_arrays(arrays, cls.layout(description))
         for name, array in arrays.items():
             if not np.isfinite(array).all():

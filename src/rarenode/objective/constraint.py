@@ -22,6 +22,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rarenode._io.text import counted
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.objective.kernels import find_maximisers
@@ -132,5 +133,6 @@ def _on_device(hierarchy: Hierarchy, device: torch.device) -> tuple[Tensor, Tens
 def _check_width(shape: tuple[int, ...], hierarchy: Hierarchy) -> None:
     if not shape or shape[-1] != len(hierarchy):
         raise ArgumentError(
-            f"scores must have the {len(hierarchy)} nodes in their last dimension; got the shape {tuple(shape)}"
+            f"scores must have the {counted(len(hierarchy), 'node')} in their last dimension; "
+            f"got the shape {tuple(shape)}"
         )

@@ -27,6 +27,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import softplus
 
+from rarenode._io.text import counted
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
 from rarenode.objective.constraint import maximisers
@@ -83,7 +84,7 @@ class RareNodeLoss(torch.nn.Module):
         mask = np.ones(len(hierarchy), dtype=np.bool_) if scored is None else np.asarray(scored)
         if mask.dtype != np.bool_ or mask.shape != (len(hierarchy),) or not mask.any():
             raise ArgumentError(
-                f"scored must be a boolean mask of {len(hierarchy)} nodes with at least one set; "
+                f"scored must be a boolean mask of {counted(len(hierarchy), 'node')} with at least one set; "
                 f"got {mask.dtype} of the shape {mask.shape}"
             )
         self.scored = mask

@@ -17,6 +17,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.text import counted
 from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.split import HierarchicalSplit
 from rarenode.errors import ArgumentError
@@ -160,7 +161,7 @@ def _describe(cell: Cell, model: TrainedModel, seconds: float) -> Training:
         protocol=cell.protocol,
         engine=model.engine,
         versions=dict(model.versions),
-        machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        machine=f"{platform.system()} {platform.machine()}, {counted(os.cpu_count() or 1, 'core')}",
         threads=numba.get_num_threads(),
         seconds=round(seconds, 3),
     )

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from rarenode._io.files import exists
+from rarenode._io.text import counted
 from rarenode.data.catalogue import SplitName
 from rarenode.data.sources import load_dataset
 from rarenode.diagnosis import diagnose_counts
@@ -196,7 +197,7 @@ def _over_seeds(records: Sequence[Record], paths: Sequence[Path], shared: Datase
         counts = record.at_half.nodes
         columns = np.array(counts.column, dtype=np.int64)
         if len(columns) and columns.max() >= nodes:
-            raise FileFormatError(path, None, f"it has columns beyond the {nodes} nodes of {NODES}")
+            raise FileFormatError(path, None, f"it has columns beyond the {counted(nodes, 'node')} of {NODES}")
         if len(np.unique(columns)) < len(columns):
             raise FileFormatError(path, None, "it has a column twice")
         hits[place, columns], claimed[place, columns] = counts.true_positives, counts.predicted

@@ -31,6 +31,7 @@ import torch
 
 from rarenode._io.files import sole_use
 from rarenode._io.progress import Progress
+from rarenode._io.text import counted
 from rarenode.errors import (
     FileFormatError,
     FolderInUseError,
@@ -120,7 +121,7 @@ def run_tasks(
     run.train(max(1, min(jobs, len(missing))), root, None if hours is None else monotonic() + 3600 * hours)
     if failed := run.outcome.failed:
         shown = " | ".join(f"{'; '.join(map(str, which))}: {error}" for error, which in failed.items())
-        raise TrainingError(f"{sum(map(len, failed.values()))} of {len(missing)} trainings failed. {shown}")
+        raise TrainingError(f"{sum(map(len, failed.values()))} of {counted(len(missing), 'training')} failed. {shown}")
     return run.outcome
 
 
@@ -148,8 +149,8 @@ class _Run:
 
     def train(self, jobs: int, root: Path | None, deadline: float | None) -> None:
         """Start the processes, and see to it that all of them end."""
-        there = f"; {self.outcome.present} are already done" if self.outcome.present else ""
-        self.progress.line(f"{self.total} trainings to do{there}")
+        there = f"; {self.outcome.present:,} already done" if self.outcome.present else ""
+        self.progress.line(f"{counted(self.total, 'training')} to do{there}")
         if not self.total:
             return
         self.progress.start("", sum(self.seconds.values()))
@@ -241,7 +242,8 @@ def describe(task: Task, record: Record) -> str:
     fixed = record.at_half
     return (
         f"F1 {100 * fixed.summary.f1:.2f}, recall {100 * fixed.summary.recall:.2f}, AP {100 * fixed.summary.ap:.2f}, "
-        f"{fixed.summary.nodes_found} nodes found; {record.seconds:.0f} s, {fixed.steps_per_second:,.0f} steps/s"
+        f"{counted(fixed.summary.nodes_found, 'node')} found; {record.seconds:.0f} s, "
+        f"{fixed.steps_per_second:,.0f} steps/s"
     )
 
 

@@ -122,7 +122,9 @@ def _plot_groups(
     ax.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     ax.grid(visible=True, axis="y")
     ax.set_ylabel(f"{TITLES[score]}, percent")
-    ax.set_xlabel(f"{axis}; below, the number of nodes")
+    label = f"{axis}; below, the number of nodes"
+    fits = text_width(label, font_size("xtick.labelsize")) <= size_in_points(ax)[0]
+    ax.set_xlabel(label if fits else label.replace("; ", ";\n"))
     ax.set_xticks(range(len(groups)), [plain(group) for group in groups], parse_math=False)
     _write_counts(ax, [_count(runs, group) for group in groups])
     if len(runs) > 1:

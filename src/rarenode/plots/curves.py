@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from numpy.typing import ArrayLike, NDArray
 
+from rarenode._io.text import counted
 from rarenode.errors import ArgumentError
 from rarenode.plots.style import DASHES, MARKERS, SERIES, add_legend, axes_of, check_series
 from rarenode.plots.text import plain
@@ -154,7 +155,7 @@ def drawable_bins(bins: Reliability) -> tuple[NDArray[np.float64], NDArray[np.fl
 def _as_line(name: str, x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     epochs, values = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if epochs.ndim != 1 or epochs.shape != values.shape:
-        raise ArgumentError(f"{plain(name)!r} has {epochs.size} epochs and {values.size} values")
+        raise ArgumentError(f"{plain(name)!r} has {counted(epochs.size, 'epoch')} and {counted(values.size, 'value')}")
     return epochs, np.where(np.isfinite(values), values, np.nan)
 
 

@@ -12,9 +12,10 @@ from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 from numpy.typing import ArrayLike, NDArray
 
+from rarenode._io.text import counted
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
-from rarenode.plots.style import LIGHT, add_legend, axes_of, font_size, size_in_points
+from rarenode.plots.style import LIGHT, add_legend, axes_of, font_size, lay_out, size_in_points
 from rarenode.plots.text import ELLIPSIS, cut, percent, text_width
 
 BOUNDS = (0.1, 0.25, 0.4, 0.6, 0.75, 0.9)
@@ -60,11 +61,21 @@ def plot_icicle(hierarchy: Hierarchy, scores: ArrayLike, *, name: str = "recall"
     """
     values = np.asarray(scores, dtype=np.float64)
     if values.shape != (len(hierarchy),):
-        raise ArgumentError(f"scores must have one value for each of {len(hierarchy)} nodes; got {values.shape}")
+        raise ArgumentError(
+            f"scores must have one value for each of {counted(len(hierarchy), 'node')}; got {values.shape}"
+        )
     if ((values < 0) | (values > 1)).any():
         raise ArgumentError("scores must be fractions from 0 to 1, or NaN")
-    ax = axes_of(ax)
+    is_own, ax = ax is None, axes_of(ax)
     classes = np.where(np.isnan(values), UNKNOWN, np.where(values > 0, 1 + np.searchsorted(BOUNDS, values, "right"), 0))
+    _add_key(ax, classes, name)
+    ax.set_xlim(0, 1)
+    ax.set_ylim(1, 0)
+    ax.set_yticks([])
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    if not is_own:
+        lay_out(ax)
     wide, high = size_in_points(ax)
     partition = _partition(hierarchy, high)
     columns = _columns(hierarchy, partition, font_size("font.size") * LINE)
@@ -74,13 +85,7 @@ def plot_icicle(hierarchy: Hierarchy, scores: ArrayLike, *, name: str = "recall"
         if len(rectangles):
             ax.add_artist(PathPatch(_path(rectangles), facecolor=LIGHT[f"r{which}"], linewidth=0))
     _write_names(ax, hierarchy, values, classes, boxes, (wide, high))
-    ax.set_xlim(0, 1)
-    ax.set_ylim(1, 0)
-    ax.set_yticks([])
     _label_depths(ax, columns, wide)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
-    _add_key(ax, classes, name)
     return ax
 
 

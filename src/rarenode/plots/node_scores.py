@@ -10,16 +10,21 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike, NDArray
 
+from rarenode._io.text import counted
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.plots.icicle import drawn_parents
-from rarenode.plots.style import LIGHT, axes_of, check_series, font_size, size_in_points
-from rarenode.plots.text import cut, percent, plain
+from rarenode.plots.style import LIGHT, axes_of, check_series, font_size, lay_out, size_in_points
+from rarenode.plots.text import cut, percent, plain, text_width
 
 BOX = 3.1
 """Width of a box, in font sizes."""
 WEAKEST, STRONGEST = 0.07, 0.75
 """How opaque the boxes just above 0 and at 100 % are; letters in them stay readable in light and in dark."""
+HIGHEST = 0.85
+"""The part of a line's height that letters take at most."""
+GAP = 1.6
+"""Between names and boxes, in font sizes: room for the mark of a change."""
 INDENT, MOST_INDENT = 1.1, 0.35
 """The step of a level in font sizes, and the part of the room for names that all steps take at most."""
 PLUS, MINUS, DASH = "+", "\u2212", "\u2013"
@@ -60,23 +65,25 @@ def plot_node_scores(
     for name, some in values.items():
         if some.shape != (len(hierarchy),):
             raise ArgumentError(
-                f"{plain(name)!r} must have one score for each of {len(hierarchy)} nodes; got {some.shape}"
+                f"{plain(name)!r} must have one score for each of {counted(len(hierarchy), 'node')}; got {some.shape}"
             )
     chosen = range(len(hierarchy)) if nodes is None else nodes
     if not len(chosen):
         raise ArgumentError("there is no node to draw")
-    ax = axes_of(ax, height=max(0.3, 0.05 * (len(chosen) + len(values))))
+    is_own, ax = ax is None, axes_of(ax, height=max(0.3, 0.05 * (len(chosen) + len(values))))
     above = drawn_parents(hierarchy).tolist()
     order = _from_the_top([int(node) for node in chosen], above)
-    wide, _ = size_in_points(ax)
-    letters = font_size("font.size")
-    _write_tree(ax, hierarchy, order, above, wide - (len(values) * BOX + 1.6) * letters, letters)
+    ax.set_axis_off()
+    if not is_own:
+        lay_out(ax)
+    wide, high = size_in_points(ax)
+    letters = min(font_size("font.size"), HIGHEST * high / (len(order) + len(values) + 1))
+    names = _write_tree(ax, hierarchy, order, above, wide - (len(values) * BOX + GAP) * letters, letters)
     table = np.stack([100 * some[order] for some in values.values()], axis=1)
-    _draw_boxes(ax, table, wide - len(values) * BOX * letters, letters)
-    _write_key(ax, list(values), wide, letters)
+    _draw_boxes(ax, table, names + GAP * letters, letters)
+    _write_key(ax, list(values), wide, names + GAP * letters, letters)
     ax.set_xlim(0, wide)
     ax.set_ylim(len(order) - 0.5, -1.5 - len(values))
-    ax.set_axis_off()
     return ax
 
 
@@ -96,15 +103,18 @@ def _from_the_top(chosen: list[int], above: list[int]) -> list[int]:
 
 def _write_tree(
     ax: Axes, hierarchy: Hierarchy, order: list[int], above: list[int], room: float, letters: float
-) -> None:
-    """Names, indented by depth, and the branches between them."""
+) -> float:
+    """Names, indented by depth, and the branches between them. Returns where the longest name ends."""
     depth = hierarchy.depth[order]
     step = min(INDENT * letters, MOST_INDENT * room / max(1, int(depth.max() - depth.min())))
     left = dict(zip(order, (step * (depth - depth.min())).tolist(), strict=True))
     line = {node: place for place, node in enumerate(order)}
     x: list[float] = []
     y: list[float] = []
+    end = 0.0
     for node in order:
+        name = cut(hierarchy.nodes[node], room - left[node], letters)
+        end = max(end, left[node] + text_width(name, letters))
         if (parent := above[node]) in line:
             stem = left[parent] + 0.35 * letters
             x += [stem, stem, left[node] - 2, np.nan]
@@ -112,12 +122,13 @@ def _write_tree(
         ax.text(
             left[node],
             line[node],
-            cut(hierarchy.nodes[node], room - left[node], letters),
+            name,
             va="center_baseline",
             fontsize=letters,
             parse_math=False,
         )
     ax.plot(x, y, color=mpl.rcParams["grid.color"], linewidth=1, clip_on=False, solid_capstyle="butt")
+    return end
 
 
 def _draw_boxes(ax: Axes, table: Floats, left: float, letters: float) -> None:
@@ -125,8 +136,16 @@ def _draw_boxes(ax: Axes, table: Floats, left: float, letters: float) -> None:
     for line, row in enumerate(table.tolist()):
         sign, colour = _change(row)
         if sign:
-            place = left - 0.7 * letters
-            ax.text(place, line, sign, color=colour, ha="center", va="center_baseline", fontweight="bold")
+            ax.text(
+                left - 0.7 * letters,
+                line,
+                sign,
+                ha="center",
+                va="center_baseline",
+                fontsize=letters,
+                fontweight="bold",
+                color=colour,
+            )
         for run, value in enumerate(row):
             corner = left + run * BOX * letters + 1, line - 0.42
             text, ink = (DASH, muted) if np.isnan(value) else (percent(value), muted if value <= 0 else None)
@@ -156,9 +175,8 @@ def _change(row: Sequence[float]) -> tuple[str, str]:
     return (MINUS, LIGHT["2"]) if last <= 0 < first else ("", "")
 
 
-def _write_key(ax: Axes, names: list[str], wide: float, letters: float) -> None:
-    """The numbers of the runs above their boxes, and their names above those."""
-    left = wide - len(names) * BOX * letters
+def _write_key(ax: Axes, names: list[str], wide: float, left: float, letters: float) -> None:
+    """The numbers of the runs above their boxes, which begin at ``left``, and their names above those."""
     for run, name in enumerate(names):
         ax.text(0, run - len(names) - 1, f"{run + 1}", va="center_baseline", fontsize=letters, fontweight="bold")
         ax.text(
@@ -169,6 +187,5 @@ def _write_key(ax: Axes, names: list[str], wide: float, letters: float) -> None:
             fontsize=letters,
             parse_math=False,
         )
-        ax.text(
-            left + (run + 0.5) * BOX * letters, -1, f"{run + 1}", ha="center", va="center_baseline", fontweight="bold"
-        )
+        middle = left + (run + 0.5) * BOX * letters
+        ax.text(middle, -1, f"{run + 1}", ha="center", va="center_baseline", fontsize=letters, fontweight="bold")

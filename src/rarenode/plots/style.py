@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 
 from rarenode.errors import ArgumentError
-from rarenode.plots.text import legend_label, text_width
+from rarenode.plots.text import cut, legend_label, text_width
 
 HEADING, TEXT, SMALL = 18.0, 16.0, 14.0
 """Font sizes in points for a chart that is `WIDTH` points wide: large, as a narrow screen shows it smaller."""
@@ -150,11 +150,26 @@ def chart_style(**changes: Any) -> Iterator[None]:
 
 
 def axes_of(ax: Axes | None, height: float = 0.65) -> Axes:
-    """``ax``, or the axes of a new figure, ``height`` as high as it is wide, that pyplot knows nothing about."""
+    """``ax``, or the axes of a new figure, ``height`` as high as it is wide, that pyplot knows nothing about.
+
+    A legend above ``ax`` and the labels beside it need room, so a figure of subplots without a layout gets a tight one.
+    """
     if ax is not None:
+        figure = ax.figure if isinstance(ax.figure, Figure) else ax.figure.figure  # of a subfigure
+        if figure.get_layout_engine() is None and all(each.get_subplotspec() for each in figure.axes):
+            figure.set_layout_engine("tight")
         return ax
     width = mpl.rcParams["figure.figsize"][0]
     return Figure(figsize=(width, width * height), layout="constrained").add_subplot()
+
+
+def lay_out(ax: Axes) -> None:
+    """Put the axes where the layout of the figure puts them now, for charts whose text must fit into their boxes."""
+    engine = ax.figure.get_layout_engine()
+    if engine is not None:
+        with warnings.catch_warnings():  # of too little room or missing glyphs; drawing warns again
+            warnings.simplefilter("ignore", UserWarning)
+            engine.execute(ax.figure if isinstance(ax.figure, Figure) else ax.figure.figure)
 
 
 def size_in_points(ax: Axes) -> tuple[float, float]:
@@ -194,7 +209,7 @@ def add_legend(ax: Axes, handles: list[Any], names: list[str], gap: float = 8.0)
     """A legend ``gap`` points above the axes, in as many columns as the labels leave room for."""
     wide, high = size_in_points(ax)
     size = font_size("legend.fontsize")
-    labels = [legend_label(name) for name in names]
+    labels = [cut(legend_label(name), wide - LEGEND_MARK * size, size) for name in names]
     legend = ax.legend(
         handles,
         labels,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from rarenode._io.text import counted
 from rarenode.metrics import RARITY_BANDS
 from rarenode.metrics.average_precision import POINTS
 from rarenode.plots import (
@@ -87,7 +89,8 @@ def _maps(report: Report) -> Iterator[Chart]:
             "map",
             f"Recall of each node: {plain(run.name)}",
             partial(plot_icicle, report.hierarchy, recall),
-            description=f"Map of {len(recall):,} nodes: {missed:,} missed, {unknown:,} without rows or not scored.",
+            description=f"Map of {counted(len(recall), 'node')}: {missed:,} missed, {unknown:,} without rows or not "
+            "scored.",
             caption="Each column is one level deeper; the height of a node is the number of leaves below it. Nodes "
             "without rows, and nodes that are not scored, have no score.",
             height=MAP,
@@ -188,13 +191,16 @@ def _reliability(report: Report) -> Iterator[Chart]:
 def _training(report: Report) -> Iterator[Chart]:
     known = [run for run in report.runs if run.history]
     losses = {run.name: ([e.epoch for e in run.history], [e.loss for e in run.history]) for run in known}
-    if losses:
+    if len(losses) == 1:
+        yield _training_chart("training_loss", "Training loss", losses, "mean loss of the batches", "On training rows.")
+    elif losses:
         yield _training_chart(
             "training_loss",
-            "Training loss",
-            losses,
-            "mean loss of the batches",
-            "On the training rows. Losses with different weights or ensembles are not comparable.",
+            "Training loss, relative to the first epoch",
+            {name: (epochs, _relative(values)) for name, (epochs, values) in losses.items()},
+            "loss, percent of the first epoch's",
+            "On training rows. Losses with different weights or ensembles have different scales, so each run is drawn "
+            "relative to its own first epoch.",
         )
     valid = {}
     for run in known:
@@ -209,6 +215,11 @@ def _training(report: Report) -> Iterator[Chart]:
             "AP, percent",
             "Early stopping keeps the epoch where this is highest.",
         )
+
+
+def _relative(losses: list[float]) -> list[float]:
+    """Losses in percent of the first; NaN where that is 0."""
+    return [100 * loss / losses[0] if losses[0] else math.nan for loss in losses]
 
 
 def _training_chart(
@@ -239,9 +250,9 @@ def _comparison(report: Report) -> Iterator[Chart]:
     yield _chart(
         "node_scores",
         "comparison",
-        "F1 of each node" if whole else f"F1 of {len(columns)} nodes: the largest changes and their ancestors",
+        "F1 of each node" if whole else f"F1 of {len(columns):,} nodes: the largest changes and their ancestors",
         partial(plot_node_scores, hierarchy, scores, nodes=columns),
-        description=f"{len(columns)} nodes as a tree, each with its F1 in percent. {_series(scores)}",
+        description=f"{counted(len(columns), 'node')} as a tree, each with its F1 in percent. {_series(scores)}",
         caption="One box per run, in percent. + marks a node that the last run finds and the first does not; "
         "\u2212 marks the opposite.",
         height=LINE_OF_NODES * (len(columns) + len(scores) + 1),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
+from rarenode._io.text import counted
 from rarenode.diagnosis import NodeDiagnosis, diagnose
 from rarenode.metrics import summary
 from rarenode.metrics.average_precision import average_precision, precision_at_recalls
@@ -100,7 +101,7 @@ def report_on_predictions(
     y, p, d = Y[:, scored], probs[:, scored], decided[:, scored]
     return RunReport(
         name=name,
-        about=f"{rows}: {len(Y):,} rows; nodes decided by {thresholds.in_words(fitted_here)}; {rule}",
+        about=f"{rows}: {counted(len(Y), 'row')}; thresholds: {thresholds.in_words(fitted_here)}; {rule}",
         # The summary of the decisions, as 0 and 1; only AP is that of the probabilities.
         summary=replace(summary(y, d), ap=average_precision(y, p)),
         deviations=deviations_over_rows(y, p, d, draws=DRAWS),

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode._io.text import printable
+from rarenode._io.text import counted, printable
 from rarenode.diagnosis import NAMES, REASONS, STATES, NodeDiagnosis
 from rarenode.hierarchy import Hierarchy
 from rarenode.plots.icicle import drawn_parents
@@ -35,7 +35,7 @@ MARKER = re.compile(r"\{\{([a-z]+)\}\}")
 def render(report: Report, charts: Sequence[Chart], data: str) -> str:
     """The whole page. ``data`` is `page_data` as JSON."""
     first, *others = report.runs
-    several = f"{len(report.runs)} runs over a hierarchy of {len(report.hierarchy):,} nodes"
+    several = f"{counted(len(report.runs), 'run')} over a hierarchy of {counted(len(report.hierarchy), 'node')}"
     return fill(
         data,
         title=escape(report.title),

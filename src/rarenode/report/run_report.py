@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode._io.text import printable
+from rarenode._io.text import counted, printable
 from rarenode.diagnosis import NodeDiagnosis
 from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
@@ -103,7 +103,7 @@ class Report:
             if run.hierarchy != first.hierarchy:
                 raise DataError(
                     f"{run.name} and {first.name} have different hierarchies ({len(run.hierarchy)} and "
-                    f"{len(first.hierarchy)} nodes), so their nodes cannot be compared"
+                    f"{counted(len(first.hierarchy), 'node')}), so their nodes cannot be compared"
                 )
         names = [run.name for run in self.runs]
         twice = next((name for name in names if names.count(name) > 1), None)

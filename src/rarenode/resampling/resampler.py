@@ -15,6 +15,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.text import counted
 from rarenode.config.choices import Resampling
 from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
@@ -53,7 +54,9 @@ class Resampler(ABC):
         chosen = self.resample(Y)
         rows = len(np.asarray(Y))
         if features.shape[:1] != (rows,):
-            raise DataError(f"X must have a row for each of the {rows} rows of Y; its shape is {features.shape}")
+            raise DataError(
+                f"X must have a row for each of the {counted(rows, 'row')} of Y; its shape is {features.shape}"
+            )
         self.sample_indices_ = chosen.rows
         return features[chosen.rows], chosen.Y
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode._io.files import replacing
-from rarenode._io.text import storable
+from rarenode._io.text import counted, storable
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 
@@ -81,6 +81,12 @@ class Predictions:
 
     def __len__(self) -> int:
         return len(self.probs)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Predictions of {counted(len(self), 'row')} x {counted(len(self.nodes), 'node')}: "
+            f"{np.count_nonzero(self.decided):,} decided, thresholds {self.thresholds}>"
+        )
 
     @property
     def nodes(self) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rarenode._io.arrays import Arrays, Layout, read_arrays, read_note, write_arrays
 from rarenode._io.files import exists, is_dir, replacing, sole_use
 from rarenode._io.progress import Progress
-from rarenode._io.text import explain
+from rarenode._io.text import counted, explain
 from rarenode.config import Settings
 from rarenode.data.catalogue import SplitName, catalogue
 from rarenode.data.dataset import Dataset, DatasetSplits, require_match
@@ -65,6 +65,14 @@ class Evaluation:
     """How the thresholds were chosen, in words."""
     trained_on: bool
     """Whether the model was trained on these rows, as far as is known."""
+
+    def __repr__(self) -> str:
+        s = self.scores.all
+        return (
+            f"<Evaluation on {self.data or 'data'}: {counted(self.rows, 'row')}, F1 {s.f1:.3f}, "
+            f"precision {s.precision:.3f}, recall {s.recall:.3f}, AP {s.ap:.3f}, "
+            f"{s.nodes_found:,} of {counted(s.nodes, 'node')} found, thresholds {self.thresholds}>"
+        )
 
 
 class _HeldOut(BaseModel):

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
+from rarenode._io.text import counted
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
 from rarenode.thresholds.probabilities import (
@@ -67,7 +68,7 @@ class Calibration(ABC):
     def apply(self, probs: Any, hierarchy: Hierarchy) -> NDArray[Any]:
         """Corrected probabilities (rows, nodes), coherent: no child is above its parent.
 
-        The dtype float32 is kept; the hierarchy must be the one of the fit.
+        The dtype float32 is kept; the hierarchy must be the one it was fitted with.
         """
         given = as_probabilities(probs)
         _check_width(given, hierarchy)
@@ -149,8 +150,8 @@ class TemperatureByDepth(Calibration):
         depths = _depths(hierarchy)
         if depths != len(self.values):
             raise ArgumentError(
-                f"the calibration has temperatures for {len(self.values)} depths and the hierarchy has {depths}; "
-                "it must be the one of the fit"
+                f"the calibration has temperatures for {counted(len(self.values), 'depth')} and the hierarchy has "
+                f"{depths}; it must be the one it was fitted with"
             )
 
     def _correct(self, block: Floats, hierarchy: Hierarchy) -> Floats:
@@ -202,8 +203,8 @@ class Isotonic(Calibration):
     def _check(self, hierarchy: Hierarchy) -> None:
         if len(hierarchy) != self.nodes:
             raise ArgumentError(
-                f"the calibration was fitted to {self.nodes} nodes and the hierarchy has {len(hierarchy)}; "
-                "it must be the one of the fit"
+                f"the calibration was fitted to {counted(self.nodes, 'node')} and the hierarchy has {len(hierarchy)}; "
+                "it must be the one it was fitted with"
             )
         self.by_depth._check(hierarchy)
 
@@ -309,7 +310,10 @@ def _check_pair(probs: Any, Y: Any, hierarchy: Hierarchy) -> tuple[NDArray[Any],
 
 def _check_width(given: NDArray[Any], hierarchy: Hierarchy) -> None:
     if given.shape[1] != len(hierarchy):
-        raise LabelError(f"probabilities have {given.shape[1]} columns and the hierarchy {len(hierarchy)} nodes")
+        raise LabelError(
+            f"probabilities have {counted(given.shape[1], 'column')} "
+            f"and the hierarchy {counted(len(hierarchy), 'node')}"
+        )
 
 
 def _check_temperature(value: float) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rarenode._io.text import counted
 from rarenode.errors import ArgumentError
 from rarenode.metrics import rarity_masks
 from rarenode.thresholds.probabilities import as_probabilities_and_labels, row_blocks
@@ -87,7 +88,7 @@ def ece_by_rarity(
     count = np.asarray(training_positives)
     if count.shape != (given.shape[1],):
         raise ArgumentError(
-            f"training_positives must have one count for each of {given.shape[1]} nodes; got {count.shape}"
+            f"training_positives must have one count for each of {counted(given.shape[1], 'node')}; got {count.shape}"
         )
     return {band: _reliability(given, truth, edges, mask).ece for band, mask in rarity_masks(count).items()}
 

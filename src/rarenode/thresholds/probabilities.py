@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.text import counted
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy.labels import as_array, as_indicator
 
@@ -44,7 +45,7 @@ def as_prior(prior: Any, nodes: int) -> NDArray[np.float64]:
     """The share of positives of each node, checked."""
     shares = as_array(prior)
     if shares.shape != (nodes,) or shares.dtype.kind not in "iuf" or not ((shares >= 0) & (shares <= 1)).all():
-        raise ArgumentError(f"prior must be one share from 0 to 1 for each of {nodes} nodes")
+        raise ArgumentError(f"prior must be one share from 0 to 1 for each of {counted(nodes, 'node')}")
     return shares.astype(np.float64)
 
 

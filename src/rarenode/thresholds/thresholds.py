@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.text import counted
 from rarenode.config.choices import Rule, check_rule
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
@@ -63,8 +64,8 @@ class Thresholds:
         probabilities = as_probabilities(probs)
         if not len(hierarchy) == len(self.values) == probabilities.shape[1]:
             raise ArgumentError(
-                f"there are thresholds for {len(self.values)} nodes and probabilities for {probabilities.shape[1]}; "
-                f"the hierarchy has {len(hierarchy)} nodes"
+                f"there are thresholds for {counted(len(self.values), 'node')} and probabilities for "
+                f"{probabilities.shape[1]}; the hierarchy has {counted(len(hierarchy), 'node')}"
             )
         return make_coherent(probabilities >= self.values, hierarchy, self.rule)
 
@@ -73,9 +74,14 @@ class Thresholds:
 
         >>> Thresholds(np.zeros(1), strategy="tuned").in_words(fitted_here=True)
         'tuned, fitted to these rows with their labels'
+        >>> Thresholds(np.full(1, 0.5), strategy="fixed").in_words()
+        'fixed at 0.5'
         """
-        strategy = self.strategy or "custom thresholds"
-        if not fitted_here or strategy.startswith("fixed"):
+        strategy = self.strategy or "custom"
+        name, _, value = strategy.partition(":")
+        if name == "fixed":
+            return f"fixed at {value or '0.5'}"
+        if not fitted_here:
             return strategy
         labels = "without" if strategy.startswith(("expected_f", "prior")) else "with"
         return f"{strategy}, fitted to these rows {labels} their labels"

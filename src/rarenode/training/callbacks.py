@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict
 
 from rarenode._io.progress import Progress
+from rarenode._io.text import counted
 from rarenode.metrics import Summary
 
 
@@ -76,9 +77,10 @@ class ShowProgress(Callback):
         self.is_first = True
         title = f"{plan.title}: " if plan.title else ""
         resumed = f", resumed after {plan.steps_done:,}" if plan.steps_done else ""
+        batches = counted(plan.batches, "batch", "batches")
         self.progress.line(
-            f"{title}training {plan.epochs} epochs of {plan.batches} batches with the {plan.engine} engine: "
-            f"{plan.steps:,} steps{resumed}"
+            f"{title}training {counted(plan.epochs, 'epoch')} of {batches} with the {plan.engine} engine: "
+            f"{counted(plan.steps, 'step')}{resumed}"
         )
         self.progress.start(title.rstrip(": "), plan.steps, plan.steps_done)
 
@@ -106,4 +108,4 @@ class ShowProgress(Callback):
 
     def on_forest(self, trees: int) -> None:
         """See `Callback`."""
-        self.progress.line(f"growing {trees} trees")
+        self.progress.line(f"growing {counted(trees, 'tree')}")

@@ -9,8 +9,9 @@ import numpy as np
 
 from rarenode._io.text import storable
 from rarenode.config import Settings
+from rarenode.config.choices import EPISTEMIC
 from rarenode.data.dataset import Dataset
-from rarenode.errors import DataError
+from rarenode.errors import ArgumentError, DataError
 from rarenode.thresholds import make_strategy
 from rarenode.training.callbacks import Callback
 from rarenode.training.model import TrainedModel
@@ -50,6 +51,9 @@ def fit_model(
         folder: where checkpoints and models of folds are kept.
         resume: continue from what is in the folder.
         callback: is called after every step and epoch.
+
+    Raises:
+        ArgumentError: ``focus`` is an epistemic uncertainty, and ``n_members`` is 1.
     """
     how: How = {
         "prepare": prepare,
@@ -57,6 +61,7 @@ def fit_model(
         "resume": resume,
         "callback": callback,
     }
+    _require_several_members(settings)
     _require_storable_names(data)
     data = require_labels(data, "training")
     fitted = _fit(data, settings, valid, how)
@@ -65,6 +70,15 @@ def fit_model(
     # what the caller gave.
     model = replace(fitted.model, settings=settings, fingerprints=known, n_counted=data.n_counted)
     return replace(fitted, model=model)
+
+
+def _require_several_members(settings: Settings) -> None:
+    """Refuse a focus that a single member makes a constant. The settings themselves allow it: the paper sweeps it."""
+    if settings.focus in EPISTEMIC and settings.n_members == 1 and "mlp" in settings.models:
+        raise ArgumentError(
+            f"focus={settings.focus!r} measures how much members disagree, and n_members=1 leaves nothing to compare; "
+            "set n_members to 2 or more, or choose another focus"
+        )
 
 
 def _require_storable_names(data: Dataset) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rarenode._io.text import storable
+from rarenode._io.text import counted, storable
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset, require_match
 from rarenode.data.features import is_frame
@@ -71,7 +71,9 @@ class TrainedModel:
     def with_thresholds(self, thresholds: Thresholds) -> Self:
         """The same model, with these thresholds."""
         if len(thresholds.values) != len(self.hierarchy):
-            raise ArgumentError(f"there are {len(thresholds.values)} thresholds for {len(self.hierarchy)} nodes")
+            raise ArgumentError(
+                f"there are {counted(len(thresholds.values), 'threshold')} for {counted(len(self.hierarchy), 'node')}"
+            )
         return replace(self, thresholds=thresholds)
 
     # --- prediction ----------------------------------------------------------------------------------------------

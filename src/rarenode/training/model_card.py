@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rarenode._io.text import printable
+from rarenode._io.text import counted, printable
 from rarenode.metrics import rarity_masks
 from rarenode.training.model_folder import ModelFile
 
@@ -94,8 +94,8 @@ def make_card(record: ModelFile) -> Card:
     settings = record.settings
     return (
         Paragraph(
-            f"It predicts the {len(record.hierarchy.nodes):,} nodes of a hierarchy with "
-            f"{len(record.hierarchy.edges):,} edges from {parts[0]['features']:,} features: "
+            f"It predicts the {counted(len(record.hierarchy.nodes), 'node')} of a hierarchy with "
+            f"{counted(len(record.hierarchy.edges), 'edge')} from {counted(parts[0]['features'], 'feature')}: "
             f"{', blended with '.join(_MODELS[part['kind']](part) for part in parts)}. "
             "A parent is never less probable than its child."
         ),
@@ -135,11 +135,12 @@ def make_card(record: ModelFile) -> Card:
 
 def _mlp(part: Mapping[str, Any]) -> str:
     members = f"{part['members']} members ({part['ensemble']})" if part["members"] > 1 else "a single network"
-    return f"{members} of {part['layers']} linear layers with {part['hidden']} hidden units"
+    layers, units = counted(part["layers"], "linear layer"), counted(part["hidden"], "hidden unit")
+    return f"{members} of {layers} with {units}" if part["layers"] > 1 else f"{members} of {layers}"
 
 
 def _forest(part: Mapping[str, Any]) -> str:
-    return f"a forest of {part['trees']} trees"
+    return f"a forest of {counted(part['trees'], 'tree')}"
 
 
 _MODELS: dict[str, Callable[[Mapping[str, Any]], str]] = {"mlp": _mlp, "forest": _forest}
@@ -181,7 +182,7 @@ def _outcome(record: ModelFile) -> str:
     if not record.history:
         return "No epoch was recorded."
     last = record.history[-1]
-    text = f"After {last.epoch} epochs with the {plain(record.engine)} engine the loss was {last.loss:.5g}"
+    text = f"After {counted(last.epoch, 'epoch')} with the {plain(record.engine)} engine the loss was {last.loss:.5g}"
     measured = [(epoch.valid.ap, -epoch.epoch, epoch.valid.f1) for epoch in record.history if epoch.valid is not None]
     if record.settings.patience is not None and measured:
         ap, epoch, f1 = max(measured)

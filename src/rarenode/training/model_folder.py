@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from rarenode._io.arrays import read_arrays, write_arrays
 from rarenode._io.files import is_file, replacing
-from rarenode._io.text import explain
+from rarenode._io.text import counted, explain
 from rarenode.config import Settings
 from rarenode.config.choices import Rule
 from rarenode.data.preparation import Categories, Preparation
@@ -316,7 +316,9 @@ def _read_record(path: Path) -> ModelFile:
 def _hierarchy(path: Path, record: ModelFile) -> Hierarchy:
     names = record.hierarchy.nodes
     if any(column >= len(names) for edge in record.hierarchy.edges for column in edge):
-        raise FileFormatError(path, None, f"an edge leads to a column that none of the {len(names)} nodes has")
+        raise FileFormatError(
+            path, None, f"an edge leads to a column that none of the {counted(len(names), 'node')} has"
+        )
     try:
         hierarchy = Hierarchy.from_edges(((names[p], names[c]) for p, c in record.hierarchy.edges), names)
     except HierarchyError as error:
@@ -350,7 +352,7 @@ def _check_widths(path: Path, record: ModelFile, model: Model) -> None:
             )
     for name, (values, width) in widths.items():
         if values is not None and len(values) != width:
-            raise FileFormatError(path, None, f"{name} has {len(values)} values; {width} were expected")
+            raise FileFormatError(path, None, f"{name} has {counted(len(values), 'value')}; {width} were expected")
 
 
 def parameters_fingerprint(folder: Path) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
 
+from rarenode._io.text import counted
 from rarenode.errors import FileFormatError, MissingFileError
 
 MISSING = "?"
@@ -190,7 +191,7 @@ def read_rows(path: Path, lines: Iterator[tuple[int, str]], header: Header) -> R
         fields = _sparse_fields(path, number, line, omitted) if sparse else _split(line)
         if len(fields) != width:
             including = "" if header.class_position is None else " including the class"
-            raise FileFormatError(path, number, f"expected {width} values{including}, got {len(fields)}")
+            raise FileFormatError(path, number, f"expected {counted(width, 'value')}{including}, got {len(fields)}")
         try:
             # float() also accepts 1_000, nan and digits of other scripts; lines that may contain them are checked.
             plain = line.isascii() and "_" not in line and "n" not in line and "N" not in line

@@ -27,7 +27,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from rarenode._io.files import replacing
-from rarenode._io.text import printable
+from rarenode._io.text import counted, printable
 from rarenode.errors import ArgumentError
 from rarenode.paper.comparison.scores import Estimate
 from rarenode.paper.figures.charts import Chart, FigureData
@@ -68,7 +68,7 @@ DECADES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """The ticks of logarithmic axes, which begin at the first; a share of 0 is below them."""
 DPI = 150
 DEVIATION = "± one deviation"
-LONGEST_NAME, LONGEST_TITLE, LONGEST_NOTE = 32, 90, 500
+LONGEST_NAME, LONGEST_TITLE, LONGEST_NOTE = 46, 90, 500
 NARROWEST_TICKS = 1 / 16
 """Swept values get ticks of their own, unless two are closer than this part of the axis: labels would touch."""
 NOTE_SIZE, LINE_SPACING = 7.5, 1.35
@@ -126,7 +126,9 @@ def _drawn(figure: FigureData) -> Figure:
     line = NOTE_SIZE * LINE_SPACING / 72
     tallest = max(_upright(chart) + line * len(note) for chart, (_, note) in zip(charts, heads, strict=True))
     drawn = Figure(figsize=(width, rows * tallest + 0.45 + 0.2 * legend_rows), layout="constrained")
-    missing = f" ({figure.missing} of {figure.trainings} trainings are missing)" if figure.missing else ""
+    are = "is" if figure.missing == 1 else "are"
+    total = counted(figure.trainings, "training")
+    missing = f" ({figure.missing} of {total} {are} missing)" if figure.missing else ""
     title = textwrap.wrap(plain(figure.title, LONGEST_TITLE) + missing, int(width * 11))
     drawn.suptitle("\n".join(title), fontsize=11, color=INK)
     labels = _labels(charts)

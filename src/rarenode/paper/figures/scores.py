@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
+from rarenode._io.text import counted
 from rarenode.errors import ArgumentError, FileFormatError
 from rarenode.paper.comparison.scores import Estimate, compare, estimate
 from rarenode.paper.comparison.scores import measures as measures_of
@@ -227,7 +228,7 @@ def _node_values(
     listed = record.at_half.nodes
     path = record_path(folder, record.cell)
     if max(listed.column, default=-1) >= len(nodes.names):
-        raise FileFormatError(path, None, f"it has columns beyond the {len(nodes.names)} nodes of {NODES}")
+        raise FileFormatError(path, None, f"it has columns beyond the {counted(len(nodes.names), 'node')} of {NODES}")
     counts = dict(zip(listed.column, zip(listed.predicted, listed.true_positives, strict=True), strict=True))
     values = []
     for column in columns:

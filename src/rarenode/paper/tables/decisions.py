@@ -13,6 +13,7 @@ from dataclasses import asdict
 from statistics import fmean
 from typing import get_args
 
+from rarenode._io.text import counted
 from rarenode.metrics import RARITY_BANDS
 from rarenode.paper.as_published import REBUILT, family_of
 from rarenode.paper.comparison.decisions import (
@@ -30,7 +31,7 @@ from rarenode.paper.judge import CALIBRATED, ON_TEST_ROWS
 from rarenode.paper.record import CalibrationName, Decided, NodesFound, Record
 from rarenode.paper.spec import PRECISION_OF_PAPER, Spec, best_published
 from rarenode.paper.store import Records
-from rarenode.paper.tables.markdown import NOTHING, REBUILT_SIGN, dataset_name, escape, line, times
+from rarenode.paper.tables.markdown import NOTHING, REBUILT_SIGN, dataset_name, escape, line, recorded, times
 from rarenode.thresholds import Rule
 
 Part = Callable[[Decided], NodesFound | None]
@@ -67,9 +68,7 @@ def decisions_as_json(comparison: DecisionComparison) -> str:
 
 def missing_trainings(comparison: DecisionComparison) -> str:
     """How much is there, in a sentence."""
-    if not comparison.missing:
-        return f"All {comparison.trainings} trainings have a record."
-    return f"{comparison.missing} of {comparison.trainings} trainings have no record of all decisions yet."
+    return f"{recorded(comparison.trainings, comparison.missing, 'record of all decisions')}."
 
 
 def _paragraphs(comparison: DecisionComparison) -> Iterator[str]:
@@ -90,7 +89,7 @@ def _dataset_table(dataset: str, rows: list[DecisionRow]) -> Iterator[str]:
     published = [f"best F1 {best:.2f}"] if best is not None else []
     published += [f"recall of None {recall:.2f}"] if recall is not None else []
     yield f"\n### {dataset_name(dataset)}\n"
-    yield f"{rows[0].nodes} nodes. Published: {', '.join(published) or 'nothing'}.\n"
+    yield f"{counted(rows[0].nodes, 'node')}. Published: {', '.join(published) or 'nothing'}.\n"
     yield line(
         ["Method", "Decision", "Seeds", "F1", "Precision", "Recall", "Nodes found", "F1 / best", "Recall / None"]
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from rarenode._io.text import printable
+from rarenode._io.text import counted, printable
 from rarenode.paper.as_published import REBUILT
 
 REBUILT_SIGN, NOTHING = "†", "-"
@@ -36,6 +36,17 @@ def line(cells: Iterable[str]) -> str:
 def dataset_name(dataset: str) -> str:
     """A dataset, marked if its training file is a reconstruction."""
     return f"{escape(dataset)} {REBUILT_SIGN}" if dataset.endswith(REBUILT) else escape(dataset)
+
+
+def recorded(trainings: int, missing: int, what: str = "record") -> str:
+    """How many trainings have a record.
+
+    >>> recorded(9, 0), recorded(9, 1), recorded(9, 4)
+    ('All 9 trainings have a record', '1 of 9 trainings has no record yet', '4 of 9 trainings have no record yet')
+    """
+    if not missing:
+        return f"All {trainings} trainings have a record" if trainings != 1 else "The only training has a record"
+    return f"{missing} of {counted(trainings, 'training')} {'has' if missing == 1 else 'have'} no {what} yet"
 
 
 def times(value: float | None) -> str:

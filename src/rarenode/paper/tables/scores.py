@@ -12,9 +12,10 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
+from rarenode._io.text import counted
 from rarenode.paper.comparison.scores import COSTS, DECISIVE, SCORES, Comparison, Difference, Estimate, Figure, Row
 from rarenode.paper.spec import Measure
-from rarenode.paper.tables.markdown import NOTHING, REBUILT_SIGN, dataset_name, escape, line
+from rarenode.paper.tables.markdown import NOTHING, REBUILT_SIGN, dataset_name, escape, line, recorded
 
 HEADINGS: dict[Measure, str] = {
     "f1": "F1",
@@ -31,7 +32,7 @@ FLOOR = "<br>"
 
 
 def as_markdown(comparison: Comparison) -> str:
-    """Title, summary, table and legend; rows without records are only counted."""
+    """Title, summary, table and legend; rows without records are only counted, unless there are no others."""
     return "\n".join(_paragraphs(comparison)) + "\n"
 
 
@@ -54,6 +55,7 @@ def _paragraphs(comparison: Comparison) -> Iterator[str]:
     yield f"\n{_missing(comparison)}"
     rows = [row for row in comparison.rows if row.seeds]
     if not rows:
+        yield from _published(comparison)
         return
     if comparison.tally.of:
         yield f"\n{_summary(comparison)}"
@@ -66,11 +68,28 @@ def _paragraphs(comparison: Comparison) -> Iterator[str]:
 
 
 def _missing(comparison: Comparison) -> str:
-    if not comparison.missing:
-        return f"All {comparison.trainings} trainings have a record."
+    shown = recorded(comparison.trainings, comparison.missing)
     left_out = sum(not row.seeds for row in comparison.rows)
-    hidden = f"; {left_out} of {len(comparison.rows)} rows have none and are left out" if left_out else ""
-    return f"{comparison.missing} of {comparison.trainings} trainings have no record yet{hidden}."
+    if not left_out:
+        return f"{shown}."
+    if left_out == len(comparison.rows):
+        return f"{shown}."
+    have, are = ("has", "is") if left_out == 1 else ("have", "are")
+    return f"{shown}; {left_out} of {len(comparison.rows)} rows {have} none and {are} left out."
+
+
+def _published(comparison: Comparison) -> Iterator[str]:
+    """What was published, while nothing is measured."""
+    rows = [row for row in comparison.rows if any(row.figures[m].published for m in comparison.measures)]
+    if not rows:
+        return
+    yield "\nPublished (mean ± deviation over seeds; scores in percent):\n"
+    yield line(["Dataset", "Method", *(HEADINGS[measure] for measure in comparison.measures)])
+    yield line([":--", ":--", *["--:"] * len(comparison.measures)])
+    for row in rows:
+        figures = [(measure, row.figures[measure]) for measure in comparison.measures]
+        cells = [_estimate(measure, figure.published, bool(figure.published_mark)) for measure, figure in figures]
+        yield line([dataset_name(row.dataset), escape(row.method), *cells])
 
 
 def _summary(comparison: Comparison) -> str:
@@ -82,7 +101,7 @@ def _summary(comparison: Comparison) -> str:
         if (of_measure := comparison.tally_of(measure)).of
     )
     return (
-        f"**{tally.within} of {tally.of} rows within 2 combined deviations on {', '.join(most)}"
+        f"**{tally.within} of {counted(tally.of, 'row')} within 2 combined deviations on {', '.join(most)}"
         f"{' and ' if most else ''}{last}.** "
         f"Measure by measure: {each}."
     )
