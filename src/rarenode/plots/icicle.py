@@ -226,7 +226,7 @@ def _write_names(
     line, pad = LINE * letters, PADDING * letters
     for node in np.flatnonzero((high >= line - 1) & (wide >= NARROWEST * letters)).tolist():
         room = wide[node] - 2 * pad
-        lines = [cut(hierarchy.nodes[node], room, letters)]
+        lines = [cut(hierarchy.titles[node], room, letters)]
         if lines[0].endswith(ELLIPSIS) and len(lines[0]) < SHORTEST:
             continue
         score = _score(values[node])

@@ -113,7 +113,7 @@ def _write_tree(
     y: list[float] = []
     end = 0.0
     for node in order:
-        name = cut(hierarchy.nodes[node], room - left[node], letters)
+        name = cut(hierarchy.titles[node], room - left[node], letters)
         end = max(end, left[node] + text_width(name, letters))
         if (parent := above[node]) in line:
             stem = left[parent] + 0.35 * letters

@@ -114,7 +114,7 @@ def comparison(report: Report, drawn: Sequence[Chart]) -> str:
 
 def unsure_rows(report: Report) -> str:
     """The rows of which each run is least sure."""
-    nodes = report.hierarchy.nodes
+    nodes = report.hierarchy.titles
     parts = []
     for run in report.runs:
         if not run.unsure_rows:

@@ -87,7 +87,8 @@ def _hierarchy(hierarchy: Hierarchy) -> dict[str, Any]:
     for parent, child in zip(hierarchy.edge_parents.tolist(), hierarchy.edge_children.tolist(), strict=True):
         if parent != above[child]:
             others.setdefault(str(child), []).append(parent)
-    return {
+    titles = {} if hierarchy.terms is None else {"titles": [printable(title) for title in hierarchy.titles]}
+    return titles | {
         "names": [printable(name) for name in hierarchy.nodes],
         "depth": hierarchy.depth.tolist(),
         "parent": above.tolist(),

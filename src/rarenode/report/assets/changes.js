@@ -61,7 +61,7 @@ function changeList(report, choice, change) {
  * @param {Run[]} runs before and after
  */
 function changeRow(report, choice, column, [before, after]) {
-  const name = element("button", { type: "button", class: "link", title: report.names[column] }, isolated(report.names[column]));
+  const name = element("button", { type: "button", class: "link", title: report.fullNames[column] }, isolated(report.names[column]));
   name.addEventListener("click", () => {
     choice.choose(column);
     byId("map").scrollIntoView({ behavior: motionReduced() ? "auto" : "smooth" });

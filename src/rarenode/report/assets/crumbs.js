@@ -14,7 +14,7 @@ function showCrumbs(report, icicle, choice) {
   const path = zoomed < 0 ? [] : [...report.ancestors(zoomed), zoomed];
   for (const column of path) {
     const last = column === zoomed;
-    const crumb = element("button", { type: "button", class: "crumb", title: report.names[column], "aria-current": last && "location", disabled: last }, isolated(report.names[column]));
+    const crumb = element("button", { type: "button", class: "crumb", title: report.fullNames[column], "aria-current": last && "location", disabled: last }, isolated(report.names[column]));
     crumb.addEventListener("click", () => choice.choose(column));
     parts.push(crumb);
   }

@@ -81,7 +81,7 @@ class Details {
 
   /** @param {number} column */
   #link(column) {
-    const link = element("button", { type: "button", class: "link", title: this.report.names[column] }, isolated(cut(this.report.names[column], 60)));
+    const link = element("button", { type: "button", class: "link", title: this.report.fullNames[column] }, isolated(cut(this.report.names[column], 60)));
     link.addEventListener("click", () => this.choice.choose(column));
     return link;
   }

@@ -314,7 +314,7 @@ class Icicle extends EventTarget {
 function tipLines(report, run, column, inStrip) {
   const state = run.state[column];
   const below = report.end[column] - report.position[column] - 1;
-  const lines = [element("p", { class: "tip-name" }, isolated(report.names[column]))];
+  const lines = [element("p", { class: "tip-name" }, isolated(report.fullNames[column]))];
   if (inStrip) lines.push(element("p", { class: "tip-note", text: `${counted(below, "node")} below it, too thin to draw: click to zoom in` }));
   const reason = state === MISSED ? report.reasons[run.reason[column]] : undefined;
   lines.push(element("p", { class: "tip-state" }, stateMark(state), STATE_LABELS[state] + (reason ? `: ${reason.label}` : "")));

@@ -38,7 +38,7 @@ class NodeFilters extends EventTarget {
     this.choice = choice;
     this.form = /** @type {HTMLFormElement} */ (byId("filters"));
     this.form.append(...this.#fields());
-    this.lowered = report.fullNames.map((name) => name.toLowerCase());
+    this.lowered = report.searchNames.map((name) => name.toLowerCase());
     const tell = () => this.dispatchEvent(new Event("filter"));
     const tellLater = afterPause(tell, SEARCH_PAUSE);
     this.form.addEventListener("input", (event) => (/** @type {HTMLInputElement} */ (event.target).type === "checkbox" ? tell() : tellLater()));

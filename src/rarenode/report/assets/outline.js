@@ -115,7 +115,7 @@ class Outline {
     const twist = element("span", { class: children > 0 ? "twist" : "twist twist-none", "aria-hidden": "true" });
     // Deep levels on a narrow screen: indentation stops growing before it eats the name.
     name.style.setProperty("--level", String(Math.min(level - 1, 14)));
-    const words = element("span", { class: "line-words", title: report.names[column] }, isolated(report.names[column]));
+    const words = element("span", { class: "line-words", title: report.fullNames[column] }, isolated(report.names[column]));
     name.append(twist, stateMark(state), words);
     const change = report.change(this.choice.runNumber, column);
     if (change !== SAME) name.append(changeMark(change));

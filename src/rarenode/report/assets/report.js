@@ -139,8 +139,12 @@ class RunsReport {
     /** @type {{key: string, label: string, help: string}[]} */
     this.reasons = raw.reasons;
     this.runs = /** @type {any[]} */ (raw.runs).map(readRun);
-    this.fullNames = this.rawNames.map(readableName);
-    this.names = this.fullNames.map((name) => cut(name, NAME_LENGTH));
+    /** What people call the nodes: the last step of a path, or the name of a term. @type {string[]} */
+    const titles = (raw.hierarchy.titles ?? this.rawNames).map(readableName);
+    this.fullNames = this.rawNames.map(readableName).map((name, column) => (name.endsWith(titles[column]) ? name : `${titles[column]} (${name})`));
+    /** What a search looks through: not the steps above a node, or it would find all that is below. */
+    this.searchNames = this.fullNames.map((name, column) => (name.endsWith(titles[column]) ? titles[column] : name));
+    this.names = titles.map((title) => cut(title, NAME_LENGTH));
     this.deepest = this.depth.reduce((most, depth) => Math.max(most, depth), 0);
     const children = gatherChildren(this.parent);
     this.childStart = children.start;

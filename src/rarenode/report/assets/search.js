@@ -58,7 +58,7 @@ class Search {
       this.#hide();
       return;
     }
-    this.lowered ??= this.report.fullNames.map((name) => name.toLowerCase());
+    this.lowered ??= this.report.searchNames.map((name) => name.toLowerCase());
     const found = findNodes(this.lowered, words);
     this.list.replaceChildren(...found.slice(0, MOST_HITS).map((column, place) => this.#hit(column, place, words)));
     byId("search-count").textContent = found.length === 0 ? "No node has this in its name." : found.length > MOST_HITS ? `the first ${MOST_HITS} of ${asCount(found.length)}` : counted(found.length, "node");
