@@ -31,6 +31,9 @@ from pathlib import Path
 class RarenodeError(Exception):
     """The root of the tree above."""
 
+    details: tuple[str, ...] = ()
+    """One sentence for each thing that is wrong, where several are; the message is about the first."""
+
 
 class ArgumentError(RarenodeError, ValueError):
     """An argument has a value that means nothing here."""

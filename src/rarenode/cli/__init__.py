@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from rarenode.cli import data, demo, evaluate, fit, hierarchy, paper, predict, report
+from rarenode.cli import data, demo, doctor, evaluate, fit, hierarchy, paper, predict, report
 from rarenode.cli.console import print_error, print_warning
 from rarenode.cli.options import CommandWithOldNames
 from rarenode.errors import Interrupted, RarenodeError
@@ -49,6 +49,7 @@ app.command("demo")(demo.demo)
 app.command("fit", cls=CommandWithOldNames)(fit.fit)
 app.command("evaluate", cls=CommandWithOldNames)(evaluate.evaluate)
 app.command("predict", cls=CommandWithOldNames)(predict.predict)
+app.command("doctor")(doctor.doctor)
 app.command("report", cls=CommandWithOldNames)(report.report)
 app.command("settings")(fit.show_settings)
 app.add_typer(data.app, name="data")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from rarenode._io.text import printable
 from rarenode.data.catalogue import CatalogueFile
@@ -23,6 +24,12 @@ WIDTH_OF_FILES = 120
 def print_table(table: Table) -> None:
     """Print a table as wide as the terminal."""
     Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES, highlight=False, markup=False).print(table)
+
+
+def print_styled(line: Text) -> None:
+    """Print a line with colours, where the output has any."""
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console.print(line)
 
 
 def print_progress(line: str) -> None:

@@ -41,6 +41,7 @@ from rarenode.run.predictions import Choice, Predictions, check_output, write_pr
 from rarenode.training import Callback, EpochRecord, TrainedModel, fit_model
 from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.checkpoint import remove_checkpoint
+from rarenode.training.estimate import estimate_fit
 from rarenode.training.model_folder import RECORD
 from rarenode.training.out_of_fold import OutOfFold, fold_folders, remove_folds
 from rarenode.training.train import require_labels
@@ -164,6 +165,8 @@ class Run:
             is_new = not run._is_finished(rows, settings, resume)
             if is_new:
                 run._write_settings(rows.name, settings, options, hierarchy)
+                if callback is not None:
+                    callback.on_fit(estimate_fit(rows, settings))
                 fitted = fit_model(
                     rows, settings, valid=validation, folder=run.folder, resume=resume, callback=callback
                 )
@@ -401,6 +404,22 @@ class Run:
         return report_on_model(
             self.model, rows.X, rows.Y, name=name or str(self.folder), rows=which, thresholds=thresholds
         )
+
+    def rows_to_examine(
+        self, data: list[str | Path], options: Mapping[str, Any] | None, root: Path | str | None
+    ) -> Dataset | None:
+        """Rows for `rarenode doctor`: labelled or not, or those of the catalogue; None if there are none."""
+        if not data:
+            return self._rows(None, None, root) if self.model.source in catalogue() else None
+        source = data[0] if len(data) == 1 else data
+        reading = self.model.reading
+        wanted = (options or {}).get("labels") or (() if reading is None else reading.labels)
+        try:
+            return self._rows(source, None, root, options, labels=bool(wanted) or reading is None)
+        except ArgumentError:
+            if reading is None or (options or {}).get("labels"):
+                raise
+            return self._rows(source, None, root, options, labels=False)  # the columns of labels are not there
 
     # --- inside --------------------------------------------------------------------------------------------------
 

@@ -49,6 +49,9 @@ class Plan:
 class Callback:
     """Is called while a model is trained; override what you need. Epochs and batches count from 1."""
 
+    def on_fit(self, estimate: object) -> None:
+        """A fit, of one training or several, is about to begin; ``estimate`` says what it will take."""
+
     def on_start(self, plan: Plan) -> None:
         """A training begins."""
 
@@ -70,6 +73,10 @@ class ShowProgress(Callback):
 
     def __init__(self, progress: Progress | None = None) -> None:
         self.progress = Progress() if progress is None else progress
+
+    def on_fit(self, estimate: object) -> None:
+        """See `Callback`."""
+        self.progress.line(str(estimate))
 
     def on_start(self, plan: Plan) -> None:
         """See `Callback`."""

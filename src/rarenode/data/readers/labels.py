@@ -28,6 +28,8 @@ from rarenode.hierarchy.three_valued import complete_labels
 YES = frozenset({"1", "1.0", "true", "yes", "y", "t", "present", "x", "+"})
 NO = frozenset({"0", "0.0", "false", "no", "n", "f", "absent", "-"})
 UNSURE = frozenset({"", "?", "na", "nan", "unknown"})
+MOST_DETAILS = 50
+"""So many labels that are not in the hierarchy are listed."""
 MOST_TO_COMPARE = 200_000
 """Characters of names that are searched for a similar one; a suggestion must not make an error slow."""
 
@@ -321,7 +323,10 @@ def to_matrix(
     if unknown:
         label, problem = next(iter(unknown.items()))
         rest = f" ({len(unknown) - 1} more labels are not in it either)" if len(unknown) > 1 else ""
-        raise stated.error(stated.labels.index(label), f"{problem}{rest}")
+        wrong = stated.error(stated.labels.index(label), f"{problem}{rest}")
+        places = list(unknown.items())[:MOST_DETAILS]
+        wrong.details = tuple(str(stated.error(stated.labels.index(each), text)) for each, text in places)
+        raise wrong
     columns = np.array([column_of[label] for label in stated.labels], dtype=np.int64)
     shape = len(stated.labelled), len(hierarchy)
     matrices: dict[int, Any] = {}

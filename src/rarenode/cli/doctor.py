@@ -1,0 +1,158 @@
+"""`rarenode doctor`: what to know about data before training, and about a run after it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from rarenode._io.text import counted, printable
+from rarenode.cli.console import print_styled, print_table
+from rarenode.cli.options import Root, with_table_options
+
+if TYPE_CHECKING:
+    from rarenode.diagnosis.annotation import Suggestions
+    from rarenode.diagnosis.data_checks import Examination
+
+COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+
+
+@with_table_options()
+def doctor(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA|RUN",
+            help="Data to train on, or the folder of a `rarenode fit`.",
+            show_default=False,
+        ),
+    ],
+    others: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[OTHER]...",
+            help="Of DATA: validation or test rows, which must not be the same. Of RUN: rows, labelled or not.",
+            show_default=False,
+        ),
+    ] = None,
+    hierarchy: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The hierarchy of the labels.", show_default=False)
+    ] = None,
+    time: Annotated[bool, typer.Option(help="Take a few steps to estimate how long a fit takes.")] = True,
+    most: Annotated[int, typer.Option(metavar="N", help="Of RUN: rows and nodes to suggest.", min=1)] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    root: Root = None,
+    *,
+    table: dict[str, Any],
+) -> None:
+    """Examine data before training, or a run after it.
+
+    Of data: nodes without rows or with too few to learn or to judge, labels outside the hierarchy with the nearest
+    spelling, contradictions, rows without labels; features that are constant, repeated, like an id, or almost the same
+    as a label; rows that are in two files; what a split would leave uncovered; counts by depth; and how long and how
+    large a fit will be. Options say which columns are what, as in `rarenode fit`.
+
+    Of a run: for each node that is missed in labelled rows the likely reason; and which rows and nodes to annotate
+    next, from rows without labels.
+
+    The exit code is 0 if there is nothing to worry about, 3 if there are warnings, and 1 if there are errors.
+
+    \b
+    Examples:
+      rarenode doctor survey.csv --labels taxa --id image
+      rarenode doctor train.csv test.csv --labels 'level_*' --hierarchy taxonomy.csv
+      rarenode doctor runs/survey test.csv
+      rarenode doctor runs/survey unlabelled.csv --json
+    """
+    if (Path(data) / "model.json").is_file():
+        _doctor_run(Path(data), others or [], table, most, as_json, root)
+    else:
+        _doctor_data(data, others or [], hierarchy, table, time, as_json, root)
+
+
+def _doctor_data(
+    data: str,
+    others: list[str],
+    hierarchy: Path | None,
+    table: dict[str, Any],
+    time: bool,
+    as_json: bool,
+    root: Path | None,
+) -> None:
+    # torch takes a second to load, and most commands do not need it
+    from rarenode.config import Settings  # noqa: PLC0415
+    from rarenode.run.doctor import examine_data  # noqa: PLC0415
+    from rarenode.training.estimate import estimate_fit  # noqa: PLC0415
+
+    found, rows = examine_data(data, others, hierarchy=hierarchy, options=table, root=root)
+    estimate = None if rows is None else str(estimate_fit(rows, Settings(), try_it=time))
+    if as_json:
+        print(json.dumps(found.to_dict() | {"fit": estimate}, indent=1))
+    else:
+        _print_examination(found)
+        if estimate is not None:
+            print(f"\nA fit with the default settings: {estimate}")
+    if found.worst in ("error", "warning"):
+        raise typer.Exit(1 if found.worst == "error" else 3)
+
+
+def _print_examination(found: Examination) -> None:
+    unknown = f", {found.unknown:.0%} of labels unknown" if found.unknown else ""
+    print(
+        f"{printable(found.name)}: {counted(found.rows, 'row')}, {counted(found.features, 'feature')}, "
+        f"{counted(found.nodes, 'node')}, {found.nodes_with_rows:,} of them with rows{unknown}"
+    )
+    if found.levels:
+        levels = Table(box=SIMPLE_HEAD)
+        for head in ("depth", "nodes", "with rows", "with fewer than 5", "median rows", "rows that end here"):
+            levels.add_column(head, justify="right")
+        for level in found.levels:
+            cells = (level.depth, level.nodes, level.with_rows, level.few_rows, level.median_rows, level.rows_ending)
+            levels.add_row(*(f"{cell:,g}" for cell in cells))
+        print_table(levels)
+    for each in found.findings:
+        line = Text(f"{each.severity:>8}  ", style=COLOURS[each.severity])
+        line.append(printable(f"{each.topic}: {each.text}"), style="default")
+        if each.examples:
+            line.append(printable(f" ({', '.join(each.examples)})"), style="dim")
+        if each.advice:
+            line.append(f"; {each.advice}", style="default")
+        print_styled(line)
+    if not found.findings:
+        print("Nothing to worry about.")
+
+
+def _doctor_run(
+    run: Path, data: list[str], table: dict[str, Any], most: int, as_json: bool, root: Path | None
+) -> None:
+    from rarenode.run import Run  # noqa: PLC0415
+    from rarenode.run.doctor import examine_run  # noqa: PLC0415
+
+    found = examine_run(Run(run), data, options=table, most=most, root=root)
+    if as_json:
+        print(json.dumps(found.to_dict(), indent=1))
+    else:
+        _print_suggestions(run, found)
+
+
+def _print_suggestions(run: Path, found: Suggestions) -> None:
+    print(f"{run}: {counted(found.missed, 'node')} of {found.judged:,} with rows missed" if found.judged else f"{run}:")
+    if found.nodes:
+        nodes = Table(box=SIMPLE_HEAD, title="Nodes to annotate next", title_justify="left")
+        for head in ("node", "training rows", "why"):
+            nodes.add_column(head, justify="right" if head == "training rows" else "left")
+        for node in found.nodes:
+            nodes.add_row(printable(node.title), f"{node.training_rows:,}", printable(node.why))
+        print_table(nodes)
+    if found.rows:
+        rows = Table(box=SIMPLE_HEAD, title="Rows to annotate next", title_justify="left")
+        for head in ("row", "score", "why"):
+            rows.add_column(head, justify="right" if head == "score" else "left")
+        for row in found.rows:
+            rows.add_row(printable(row.name), f"{row.score:.2f}", printable(row.why))
+        print_table(rows)

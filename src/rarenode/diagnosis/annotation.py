@@ -1,0 +1,136 @@
+"""`suggest`: which rows and which nodes to annotate next, so that a model learns most from it.
+
+Rows without labels are ranked by how much a label would tell about rare nodes. A node's label is worth its entropy, in
+bits, divided by one more than the number of training rows that have the node:
+
+    score(row) = sum over nodes of H(p(node | row)) / (1 + training rows of the node)
+
+Rows are chosen one after the other. What a chosen row would tell about a node is then worth half as much in the rest,
+so that not all rows are about the same few nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarenode.diagnosis.node_diagnosis import NodeDiagnosis
+from rarenode.hierarchy import Hierarchy
+
+NODES_OF_A_ROW = 20
+"""Only the nodes of a row that count most are looked at."""
+NODES_NAMED = 3
+FEW_ROWS = 5
+
+
+@dataclass(frozen=True)
+class RowToAnnotate:
+    """A row whose labels would teach much."""
+
+    name: str
+    """Its id, or its number."""
+    score: float
+    why: str
+
+
+@dataclass(frozen=True)
+class NodeToAnnotate:
+    """A node of which more rows are needed."""
+
+    node: str
+    title: str
+    training_rows: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Suggestions:
+    """What `suggest` returns."""
+
+    judged: int
+    """Scored nodes that labelled rows have; 0 if no row has labels."""
+    missed: int
+    """Those that are never found."""
+    nodes: tuple[NodeToAnnotate, ...]
+    rows: tuple[RowToAnnotate, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return asdict(self)
+
+
+def suggest(
+    hierarchy: Hierarchy,
+    training_rows: NDArray[np.int64],
+    scored: NDArray[np.bool_],
+    *,
+    diagnosis: NodeDiagnosis | None = None,
+    probs: NDArray[np.float32] | None = None,
+    ids: Sequence[str] | None = None,
+    most: int = 10,
+) -> Suggestions:
+    """Rank nodes by what is known about them, and rows without labels by what their labels would tell.
+
+    Args:
+        hierarchy: of the model.
+        training_rows: (nodes,), how many training rows have each node.
+        scored: (nodes,), which nodes count.
+        diagnosis: of labelled rows, if there are any.
+        probs: (rows, nodes), the model's probabilities for rows without labels, if there are any.
+        ids: names of these rows.
+        most: how many of each.
+    """
+    missed = np.zeros(len(hierarchy), dtype=np.bool_)
+    judged = 0
+    if diagnosis is not None:
+        judged = int(np.count_nonzero(diagnosis.scored & (diagnosis.scores.support > 0)))
+        missed = diagnosis.state == "missed"
+    wanted = np.flatnonzero(missed) if diagnosis is not None else np.flatnonzero(scored & (training_rows < FEW_ROWS))
+    support = np.zeros(len(hierarchy), dtype=np.int64) if diagnosis is None else diagnosis.scores.support
+    order = wanted[np.lexsort((training_rows[wanted], -support[wanted]))]
+    nodes = tuple(
+        NodeToAnnotate(
+            node=hierarchy.nodes[column],
+            title=hierarchy.titles[column],
+            training_rows=int(training_rows[column]),
+            why="few training rows" if diagnosis is None else diagnosis.explain(column),
+        )
+        for column in order[:most].tolist()
+    )
+    rows = () if probs is None else _rank_rows(hierarchy, training_rows, scored, probs, ids, most)
+    return Suggestions(judged, int(missed.sum()), nodes, rows)
+
+
+def _rank_rows(
+    hierarchy: Hierarchy,
+    training_rows: NDArray[np.int64],
+    scored: NDArray[np.bool_],
+    probs: NDArray[np.float32],
+    ids: Sequence[str] | None,
+    most: int,
+) -> tuple[RowToAnnotate, ...]:
+    if not len(probs):
+        return ()
+    worth = np.where(scored, 1 / (1 + training_rows), 0.0)
+    p = np.clip(probs.astype(np.float64), 1e-12, 1 - 1e-12)
+    bits = -(p * np.log2(p) + (1 - p) * np.log2(1 - p)) * worth
+    width = min(NODES_OF_A_ROW, bits.shape[1])
+    top = np.argpartition(-bits, width - 1, axis=1)[:, :width]
+    value = np.take_along_axis(bits, top, axis=1)
+    left = np.ones(len(hierarchy))
+    chosen = []
+    free = np.ones(len(probs), dtype=np.bool_)
+    for _ in range(min(most, len(probs))):
+        score = np.where(free, (value * left[top]).sum(axis=1), -1.0)
+        row = int(score.argmax())
+        free[row] = False
+        columns = top[row][np.argsort(-value[row] * left[top[row]], kind="stable")][:NODES_NAMED]
+        named = ", ".join(f"{hierarchy.titles[column]} {probs[row, column]:.2f}" for column in columns.tolist())
+        name = str(row) if ids is None else ids[row]
+        chosen.append(RowToAnnotate(name, float(score[row]), f"uncertain about {named}"))
+        left[columns] /= 2
+    return tuple(chosen)

@@ -1,0 +1,98 @@
+"""`examine_data` and `examine_run`: what `rarenode doctor` says, as Python objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rarenode.data.dataset import Dataset, DatasetSplits
+from rarenode.data.features import text_features
+from rarenode.data.sources import open_data
+from rarenode.data.table_options import Expected, table_options
+from rarenode.diagnosis.annotation import Suggestions, suggest
+from rarenode.diagnosis.data_checks import Examination, Finding, examine
+from rarenode.errors import DataError, HierarchyError, LabelError
+from rarenode.hierarchy import Hierarchy
+from rarenode.run.run import Run
+
+
+def examine_data(
+    data: str | Path,
+    others: Sequence[str | Path] = (),
+    *,
+    hierarchy: Hierarchy | Path | str | None = None,
+    options: Mapping[str, Any] | None = None,
+    root: Path | str | None = None,
+) -> tuple[Examination, Dataset | None]:
+    """Examine data before training.
+
+    Args:
+        data: a table, an ARFF file or a name of the catalogue.
+        others: validation or test rows.
+        hierarchy: of the labels, or a file that contains it.
+        options: which columns of a table are what; see `TableOptions`.
+        root: the folder that holds the datasets of the catalogue.
+
+    Returns:
+        What was found; and the rows, or None if they cannot be read, which is then the only finding.
+    """
+    try:
+        opened = open_data(data, root, options=table_options(options or {}), hierarchy=hierarchy)
+    except (DataError, LabelError, HierarchyError) as error:
+        every = tuple(getattr(error, "details", ())) or (str(error),)
+        findings = tuple(Finding("error", "data", text) for text in every)
+        return Examination(str(data), 0, 0, 0, 0, 0, 0.0, (), findings), None
+    if isinstance(opened, DatasetSplits):
+        rows = opened.train_and_valid
+        return examine(rows, [opened.test]), rows
+    expected = Expected(opened.hierarchy, opened.feature_names, text_features(opened.X), opened.reading)
+    rest = [open_data(each, root, expected=expected, options=opened.reading) for each in others]
+    return examine(opened, [each for each in rest if isinstance(each, Dataset)]), opened
+
+
+def examine_run(
+    run: Run,
+    data: Sequence[str | Path] = (),
+    *,
+    options: Mapping[str, Any] | None = None,
+    most: int = 10,
+    root: Path | str | None = None,
+) -> Suggestions:
+    """Say why nodes are missed, and what to annotate next.
+
+    Args:
+        run: a finished run.
+        data: tables, labelled or not; none: the test rows of a run on a dataset of the catalogue, or else only what is
+            known from training.
+        options: options of a table that differ from those of the training table.
+        most: how many rows and nodes to suggest.
+        root: the folder that holds the datasets of the catalogue.
+    """
+    model = run.model
+    rows = run.rows_to_examine(list(data), options, root)
+    diagnosis, probs, ids = None, None, None
+    if rows is not None:
+        labelled = rows.with_labels_only()
+        if len(labelled):
+            diagnosis = model.diagnose(labelled.X, labelled.Y)
+        open_rows = np.flatnonzero(~_has_labels(rows))
+        if len(open_rows):
+            part = rows.take(open_rows)
+            probs, ids = model.predict_proba(part.X), part.ids
+            ids = ids if ids is not None else tuple(f"row {row}" for row in open_rows.tolist())
+    return suggest(
+        model.hierarchy,
+        model.training_positives,
+        model.scored,
+        diagnosis=diagnosis,
+        probs=probs,
+        ids=ids,
+        most=most,
+    )
+
+
+def _has_labels(rows: Dataset) -> Any:
+    return np.ones(len(rows), dtype=np.bool_) if rows.known is None else rows.known.any(axis=1)

@@ -1,0 +1,96 @@
+"""How much memory and time a fit will take, before it takes them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from rarenode._io.text import counted
+from rarenode.config import Settings
+from rarenode.data.dataset import Dataset
+from rarenode.data.preparation import Preparation
+from rarenode.models.ensemble import MlpEnsemble
+from rarenode.training.train import train_model
+
+PROGRAM = 400 << 20
+"""Bytes that Python, torch and compiled code take before there is any data."""
+COPIES = 8
+"""Parameters, gradients, two moments of Adam, the best epoch, and copies for a checkpoint."""
+PLACE, LEAF_ROW = 28, 4
+"""Bytes of a forest for each inner place or leaf of a tree, and for each row in a leaf."""
+TRIAL_STEPS, TRIAL_EPOCHS, TRIAL_TREES = 40, 4, (2, 8)
+"""What is tried: steps in each of some epochs, and two sizes of forests, whose difference is without what comes once."""
+
+
+@dataclass(frozen=True)
+class FitEstimate:
+    """What a fit is going to take."""
+
+    bytes: int
+    """Memory at its peak, roughly."""
+    trainings: int
+    """With cv, one for each fold and one more."""
+    seconds: float | None = None
+    """At most, roughly, if every training runs to its last epoch; None if nothing was tried."""
+
+    def __str__(self) -> str:
+        times = "one training" if self.trainings == 1 else f"{self.trainings} trainings"
+        size = f"about {max(self.bytes / 1e9, 0.1):.1f} GB of memory"
+        if self.seconds is None:
+            return f"{times}, {size}"
+        minutes = max(self.seconds / 60, 1)
+        long = f"{minutes / 60:.1f} hours" if minutes >= 90 else counted(round(minutes), "minute")
+        return f"{times}, at most about {long}, {size}"
+
+
+def estimate_fit(data: Dataset, settings: Settings, *, try_it: bool = False) -> FitEstimate:
+    """Estimate what `fit_model` will take.
+
+    Args:
+        data: rows to train on.
+        settings: how to train.
+        try_it: also take a few steps and grow a few trees, to estimate the time.
+    """
+    data = data.with_labels_only()
+    rows, nodes = data.Y.shape
+    width = data.n_features
+    if try_it and rows:
+        width = len(Preparation.fit(data.X).fill)
+    trainings = 1
+    if settings.cv is not None and settings.holds_out_rows:
+        trainings += settings.cv
+    size = PROGRAM + rows * width * (8 + 8 + 4) + rows * nodes * (2 + (data.known is not None))
+    if settings.holds_out_rows:
+        size += rows * nodes * 4 * 2  # out-of-fold probabilities, and thresholds fitted to them
+    if "mlp" in settings.models:
+        size += COPIES * MlpEnsemble.from_settings(settings, width, nodes).parameter_bytes
+    if "forest" in settings.models:
+        size += settings.n_trees * rows * (LEAF_ROW + PLACE)
+    return FitEstimate(size, trainings, _seconds(data, settings) * trainings if try_it and rows else None)
+
+
+def _seconds(data: Dataset, settings: Settings) -> float:
+    """Of one training."""
+    total = 0.0
+    some = data.take(np.arange(min(len(data), TRIAL_STEPS * settings.batch_size)))
+    once = {"patience": None, "cv": None, "holdout": None, "thresholds": "fixed", "resampling": "none"}
+    if "mlp" in settings.models:
+        trial = settings.changed({}, **once, epochs=TRIAL_EPOCHS, model="mlp")
+        speed = max(record.steps_per_second for record in train_model(some, trial).history)  # the first also compiles
+        total += settings.epochs * math.ceil(len(data) / settings.batch_size) / speed
+    if "forest" in settings.models:
+        times = [
+            _timed(data, settings.changed({}, **once, model="forest", n_trees=trees)) for trees in (1, *TRIAL_TREES)
+        ]
+        few, many = TRIAL_TREES
+        total += max(times[2] - times[1], 0.0) * settings.n_trees / (many - few)
+    return total
+
+
+def _timed(data: Dataset, settings: Settings) -> float:
+    began = perf_counter()
+    train_model(data, settings)
+    return perf_counter() - began
