@@ -29,7 +29,7 @@ def as_features(X: Any) -> tuple[Any, tuple[str, ...] | None]:
         return X.tocsr(), None
     if is_frame(X):
         return _from_frame(X)
-    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+    if has_columns(X):
         return _from_frame(frame_from_pandas(X))
     try:
         array = np.asarray(X)
@@ -46,6 +46,18 @@ def as_features(X: Any) -> tuple[Any, tuple[str, ...] | None]:
 def is_frame(X: Any) -> bool:
     """Whether X is a polars data frame."""
     return type(X).__module__.startswith("polars")
+
+
+def has_columns(X: Any) -> bool:
+    """Whether X is a pandas or polars data frame."""
+    return is_frame(X) or (hasattr(X, "columns") and hasattr(X, "dtypes"))
+
+
+def has_text(X: Any) -> bool:
+    """Whether a data frame has columns that are neither numbers nor booleans."""
+    if is_frame(X):
+        return not all(kind.is_numeric() or str(kind) == "Boolean" for kind in X.dtypes)
+    return not all(getattr(kind, "kind", "O") in "biuf" for kind in X.dtypes)
 
 
 def text_features(X: Any) -> tuple[str, ...]:

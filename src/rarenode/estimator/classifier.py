@@ -21,6 +21,7 @@ from rarenode._io.progress import Progress
 from rarenode._io.text import explain
 from rarenode.config import Settings, describe, setting_fields
 from rarenode.data.dataset import Dataset, scored_nodes
+from rarenode.data.features import as_features, has_columns, has_text, is_frame, select_columns
 from rarenode.diagnosis import NodeDiagnosis
 from rarenode.errors import ArgumentError, Interrupted
 from rarenode.estimator.folder import EstimatorFile, read_estimator_file, write_estimator_file
@@ -162,7 +163,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if not isinstance(eval_set, tuple) or len(eval_set) != 2:
                 raise ArgumentError("eval_set must be a pair (X, y) of features and labels")
             labels = read_targets(eval_set[1], targets.hierarchy).Y
-            valid = Dataset(self._features(eval_set[0], reset=False), labels, targets.hierarchy, rows.scored)
+            valid = Dataset(self._like(eval_set[0], features), labels, targets.hierarchy, rows.scored)
         try:
             callback = ShowProgress(Progress(quiet=not self.verbose))
             fitted = fit_model(rows, settings, valid=valid, prepare=bool(self.prepare), callback=callback)
@@ -268,7 +269,8 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             prepare=model.preparation is not None,
             random_state=model.settings.seed,
         )
-        classifier.n_features_in_ = model.model.n_features
+        prepared = model.preparation
+        classifier.n_features_in_ = model.model.n_features if prepared is None else prepared.n_features
         if model.feature_names is not None and beside.parameters is not None:  # saved by an estimator
             classifier.feature_names_in_ = np.array(model.feature_names, dtype=object)
         one_class = beside.classes is not None
@@ -294,10 +296,30 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Settings(**values, seed=seed)
 
     def _features(self, X: Any, reset: bool) -> Any:
+        if self.prepare and has_columns(X) and (has_text(X) if reset else self._has_categories()):
+            return self._categories(X, reset)
         missing = "allow-nan" if self.prepare else True
         return validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=missing
         )
+
+    def _has_categories(self) -> bool:
+        return hasattr(self, "model_") and bool(self.model_.expects.text)
+
+    def _categories(self, X: Any, reset: bool) -> Any:
+        """A data frame with categories, which scikit-learn's validation would refuse."""
+        if not reset:
+            return X  # the model finds its columns by their names
+        features, names = as_features(X)
+        self.n_features_in_ = len(names or ())
+        self.feature_names_in_ = np.array(names, dtype=object)
+        return features
+
+    def _like(self, X: Any, features: Any) -> Any:
+        """Validation features in the form of the training features."""
+        if not is_frame(features):
+            return self._features(X, reset=False)
+        return as_features(select_columns(X, tuple(features.columns)))[0]
 
     def _set_model(self, model: TrainedModel, classes: NDArray[Any], one_class: bool) -> None:
         self.model_ = model

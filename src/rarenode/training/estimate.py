@@ -22,7 +22,7 @@ COPIES = 8
 PLACE, LEAF_ROW = 28, 4
 """Bytes of a forest for each inner place or leaf of a tree, and for each row in a leaf."""
 TRIAL_STEPS, TRIAL_EPOCHS, TRIAL_TREES = 40, 4, (2, 8)
-"""What is tried: steps in each of some epochs, and two sizes of forests, whose difference is without what comes once."""
+"""What is tried: steps in each of some epochs, and two sizes of forests, whose difference has no fixed costs."""
 
 
 @dataclass(frozen=True)
