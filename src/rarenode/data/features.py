@@ -60,6 +60,20 @@ def has_text(X: Any) -> bool:
     return not all(getattr(kind, "kind", "O") in "biuf" for kind in X.dtypes)
 
 
+def select_columns(X: Any, names: tuple[str, ...]) -> Any:
+    """Columns of a data frame by their names.
+
+    Raises:
+        DataError: some are not there.
+    """
+    there = set(map(str, X.columns))
+    missing = [name for name in names if name not in there]
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise DataError(f"the data frame lacks columns that the model needs: {missing[0]!r}{more}")
+    return X[list(names)]
+
+
 def text_features(X: Any) -> tuple[str, ...]:
     """The columns of a data frame that are categories."""
     return tuple(name for name in X.columns if not X[name].dtype.is_numeric()) if is_frame(X) else ()

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from rarenode._io.text import counted, storable
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset, require_match
-from rarenode.data.features import is_frame
+from rarenode.data.features import has_columns, select_columns
 from rarenode.data.preparation import Preparation, as_float32
 from rarenode.data.table_options import Expected, TableOptions
 from rarenode.diagnosis import NodeDiagnosis, diagnose
 from rarenode.engines import limited_threads
-from rarenode.errors import ArgumentError, DataError
+from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models import Blend, Mlp, Model, Output
 from rarenode.models.model import Floats, check_input
@@ -102,13 +102,9 @@ class TrainedModel:
 
     def _select(self, X: Any) -> Any:
         """The features of the model, in its order, if X has names for them."""
-        if not (is_frame(X) or hasattr(X, "columns")) or self.feature_names is None:
+        if not has_columns(X) or self.feature_names is None:
             return X
-        missing = [name for name in self.feature_names if name not in set(map(str, X.columns))]
-        if missing:
-            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-            raise DataError(f"the data frame lacks columns that the model needs: {missing[0]!r}{more}")
-        return X[list(self.feature_names)]
+        return select_columns(X, self.feature_names)
 
     def predict_proba(self, X: Any) -> Floats:
         """Coherent probabilities (rows, nodes): a parent's is never below its child's."""
