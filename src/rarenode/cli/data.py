@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -25,6 +25,8 @@ from rarenode.data.catalogue import (
 )
 from rarenode.errors import DownloadError, MissingFileError
 
+SampleName = Literal["survey", "genes", "topics"]
+
 app = typer.Typer(
     help="""List, describe and fetch the datasets of the paper.
 
@@ -34,6 +36,7 @@ Examples:
   rarenode data info enron
   rarenode data fetch cellcycle_FUN derisi_GO
   rarenode data fetch all --root ~/hmc
+  rarenode data sample survey --out survey
 """,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -165,3 +168,25 @@ def _describe_file(file: CatalogueFile, root: Path | None) -> str:
     origin = "" if file.published else "; not published anywhere"
     checksum = file.sha256 or "unknown"
     return f"{file.path}\n{counted(file.rows, 'row')}, {size}{origin}\nsha256 {checksum}\n{inspect_file(file, root)}"
+
+
+@app.command()
+def sample(
+    name: Annotated[SampleName, typer.Argument(help="Which sample.", show_default=False)],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write into.", show_default=False)],
+    seed: Annotated[int, typer.Option(metavar="S", help="Determines everything random.", min=0)] = 0,
+) -> None:
+    """Write the files of a small made-up dataset, to try things out.
+
+    survey: seafloor photographs with taxa, as CSV. genes: genes with functions, as CSV, OBO and GAF. topics: documents
+    with topics. The tutorials use them.
+
+    \b
+    Examples:
+      rarenode data sample survey --out survey
+      rarenode fit survey/train.csv --labels taxa --id image --hierarchy survey/taxonomy.csv --out runs/survey
+    """
+    from rarenode.data.samples import write_sample  # noqa: PLC0415
+
+    for path in write_sample(name, out, seed=seed):
+        print(path)
