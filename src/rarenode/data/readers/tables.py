@@ -68,6 +68,16 @@ def read_tables(
     return make_dataset(table, options, hierarchy=hierarchy, expected=expected, labels=labels)
 
 
+def read_labels(
+    sources: Sequence[Path | str | Any], options: TableOptions, hierarchy: Hierarchy | Path | str | None = None
+) -> tuple[Hierarchy, NDArray[np.bool_], NDArray[np.bool_] | None]:
+    """The hierarchy, the labels (rows, nodes) and where they are known, without regard to features."""
+    table = read_table(sources, partial(text_columns, options, None))
+    options = _resolve(table.name, table.frame.columns, options, True)
+    tree, Y, known, _ = _labels(table, _ids(table, options.id), options, hierarchy)
+    return tree, Y, known
+
+
 def text_columns(options: TableOptions, expected: Expected | None, names: list[str]) -> list[str]:
     """The columns that are never numbers: ids, labels, and what a model takes for categories."""
     labels = [name for pattern in options.labels for name in _match(names, pattern)]
