@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from rarenode.data.sources import load_dataset
     from rarenode.data.split import HierarchicalSplit
     from rarenode.data.synthetic import make_hierarchical
+    from rarenode.data.table_options import TableOptions
     from rarenode.diagnosis import NodeDiagnosis, diagnose
+    from rarenode.diagnosis.data_checks import examine
     from rarenode.errors import RarenodeError
     from rarenode.estimator import RareNodeClassifier
-    from rarenode.hierarchy import Hierarchy
+    from rarenode.hierarchy import Hierarchy, read_hierarchy, write_hierarchy
     from rarenode.metrics import NodeScores, Summary, node_scores
     from rarenode.objective import NodeWeights, RareNodeLoss, WeightSchedule, constrain, node_weights, uncertainty
     from rarenode.resampling import HROSPD, LPROS
@@ -50,18 +52,22 @@ _HOME = {
     "Run": "run",
     "Settings": "config",
     "Summary": "metrics",
+    "TableOptions": "data.table_options",
     "TrainedModel": "training",
     "WeightSchedule": "objective",
     "catalogue": "data.catalogue",
     "constrain": "objective",
     "diagnose": "diagnosis",
+    "examine": "diagnosis.data_checks",
     "fetch_dataset": "data.fetch",
     "load_dataset": "data.sources",
     "make_hierarchical": "data.synthetic",
     "node_scores": "metrics",
     "node_weights": "objective",
     "read_arff": "data.readers.arff",
+    "read_hierarchy": "hierarchy",
     "uncertainty": "objective",
+    "write_hierarchy": "hierarchy",
 }
 _PACKAGES = ("metrics", "paper", "plots", "report", "thresholds", "training")
 
@@ -83,12 +89,14 @@ __all__ = [
     "Run",
     "Settings",
     "Summary",
+    "TableOptions",
     "TrainedModel",
     "WeightSchedule",
     "__version__",
     "catalogue",
     "constrain",
     "diagnose",
+    "examine",
     "fetch_dataset",
     "load_dataset",
     "make_hierarchical",
@@ -98,10 +106,12 @@ __all__ = [
     "paper",
     "plots",
     "read_arff",
+    "read_hierarchy",
     "report",
     "thresholds",
     "training",
     "uncertainty",
+    "write_hierarchy",
 ]
 
 
