@@ -13,6 +13,8 @@ import typer
 from rarenode.cli.console import print_table
 from rarenode.cli.options import OtherThresholds, Root, RunFolder, Split
 
+NO_S_MIN = "S-min is left out: an older rarenode trained this model and did not count what it needs"
+
 
 def evaluate(
     run: RunFolder,
@@ -35,6 +37,11 @@ def evaluate(
     micro-averages. A node is found if at least one of its rows is predicted correctly. The small bars are a histogram
     of the recall of nodes: first those with none, then one bar for each tenth.
 
+    The second table has a line for each aspect (namespace) of an ontology, or one for all nodes: hierarchical
+    precision, recall and F1 of the decisions (hP, hR, hF), and of the probabilities F-max and S-min of the CAFA
+    challenges, each with its threshold. Coverage is the share of rows with a prediction at that of F-max. S-min is in
+    bits; less is better.
+
     Rows without labels are left out. Scores of rows that the model was trained on are too high; where that is known,
     it is said. --thresholds expected_f1 fits thresholds to the probabilities of these rows, without their labels.
 
@@ -46,7 +53,7 @@ def evaluate(
       rarenode evaluate runs/mine test.arff
     """
     # torch takes a second to load, and most commands do not need it
-    from rarenode.cli.tables import scores_table  # noqa: PLC0415
+    from rarenode.cli.tables import aspects_table, scores_table  # noqa: PLC0415
     from rarenode.run import Run  # noqa: PLC0415
     from rarenode.run.run import TRAINED_ON  # noqa: PLC0415
 
@@ -63,6 +70,8 @@ def evaluate(
             "trained_on": result.trained_on,
             "by_training_rows": by_rarity,
             "by_depth": by_depth,
+            "hierarchical": {aspect: asdict(part) for aspect, part in result.hierarchical.items()},
+            "cafa": {aspect: asdict(part) for aspect, part in result.cafa.items()},
         }
         print(json.dumps(asdict(scores.all) | about, indent=2))
     else:
@@ -70,3 +79,6 @@ def evaluate(
         if result.trained_on:
             print(TRAINED_ON)
         print_table(scores_table(scores, sys.stdout.encoding or "ascii"))
+        print_table(aspects_table(result.hierarchical, result.cafa))
+        if any(part.s_min is None for part in result.cafa.values()):
+            print(NO_S_MIN)
