@@ -19,7 +19,8 @@ conventions of both:
 * Precision is the mean over the rows with a prediction, recall and S over all rows that count. Thresholds that no
   prediction reaches are left out. Of several thresholds with the same score, the lowest is given.
 
-The evaluator ignores edges between aspects. Here they are edges as all others.
+Two things differ. The evaluator ignores edges between aspects; here they are edges as all others. With ``no_orphans``
+it still weighs roots in S, unless their accretion is 0; here a node that is not scored never counts.
 """
 
 from __future__ import annotations
