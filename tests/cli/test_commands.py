@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -184,6 +185,22 @@ class TestEvaluate:
         assert "24 rows" in shown
         assert "the model was trained on these rows; scores on new rows will be lower" in shown
         assert "depth" in shown
+
+    def test_a_second_table_by_aspect(self, trained: Path, data: Path) -> None:
+        shown = succeed("evaluate", trained, data)
+        found = Run(trained).evaluate(data)
+        decided, best = found.hierarchical["all"], found.cafa["all"]
+        percent = [f"{100 * v:.2f}" for v in (decided.precision, decided.recall, decided.f1, best.f_max, best.coverage)]
+        bits = [f"{v:.2f}" for v in (best.f_max_threshold, best.s_min, best.s_min_threshold) if v is not None]
+        assert shown.splitlines()[-2].split() == ["all", "24", *percent[:4], bits[0], percent[4], *bits[1:]]
+
+    def test_a_model_without_the_counts_for_s_min(self, trained: Path, data: Path) -> None:
+        record = json.loads((trained / "model.json").read_text())
+        record.pop("parents_together")
+        (trained / "model.json").write_text(json.dumps(record))
+        *_, line, _, note, end = succeed("evaluate", trained, data).split("\n")
+        assert line.split()[-2:] == ["-", "-"]
+        assert (note[:20], end) == ("S-min is left out: a", "")
 
     @pytest.mark.parametrize(("encoding", "bars"), [("utf-8", "█ ▁▄"), ("ascii", "@ .=")])
     def test_bars_that_the_terminal_can_show(self, encoding: str, bars: str) -> None:

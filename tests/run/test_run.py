@@ -8,7 +8,7 @@ import re
 import signal
 import threading
 import tomllib
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,8 @@ from rarenode.errors import (
     TrainingError,
     UnknownDatasetError,
 )
-from rarenode.metrics import summary
+from rarenode.hierarchy import Terms
+from rarenode.metrics import cafa_scores, hierarchical_scores, summary
 from rarenode.training import Callback, Plan, TrainedModel, fit_model
 from tests.commands import succeed, write_arff
 
@@ -275,6 +276,9 @@ class TestBothWays:
         printed = json.loads(succeed("evaluate", tmp_path / "shell", "--json"))
         scores = python.evaluate().scores.all
         assert (printed["f1"], printed["ap"], printed["nodes"]) == (scores.f1, scores.ap, scores.nodes)
+        by_aspect = {name: asdict(best) for name, best in python.evaluate().cafa.items()}
+        assert printed["cafa"] == by_aspect
+        assert printed["hierarchical"] == {"all": asdict(python.evaluate().hierarchical["all"])}
         options = ("--thresholds", "fixed:0.2", "--split", "valid", "--json")
         printed = json.loads(succeed("evaluate", shell.folder, *options))
         other = python.evaluate(split="valid", thresholds="fixed:0.2")
@@ -310,6 +314,35 @@ class TestEvaluate:
         shown = repr(found)
         assert shown.startswith(f"<Evaluation on {unseen}: 40 rows, F1 {found.scores.all.f1:.3f}, precision ")
         assert shown.endswith(f"{found.scores.all.nodes_found} of 5 nodes found, thresholds {found.thresholds}>")
+
+    def test_the_measures_of_the_field(self, run: Run, unseen: Path) -> None:
+        rows, model = read_arff(unseen), run.model
+        found = run.evaluate(unseen)
+        expected = hierarchical_scores(rows.Y, model.predict(rows.X), model.hierarchy, scored=model.scored)
+        assert found.hierarchical == {"all": expected}
+        bits = model.information_accretion
+        assert found.cafa == cafa_scores(
+            rows.Y, model.predict_proba(rows.X), model.hierarchy, bits, scored=model.scored
+        )
+        assert found.cafa["all"].s_min is not None
+
+    def test_unknown_labels_are_left_out_of_them(self, run: Run, unseen: Path) -> None:
+        rows, model = read_arff(unseen), run.model
+        known = rows.Y | (np.random.default_rng(0).random(rows.Y.shape) < 0.5)
+        found = run.evaluate(replace(rows, known=known))
+        decided, probs = model.predict(rows.X), model.predict_proba(rows.X)
+        given: dict[str, Any] = {"scored": model.scored, "known": known}
+        assert found.hierarchical["all"] == hierarchical_scores(rows.Y, decided, model.hierarchy, **given)
+        assert found.cafa == cafa_scores(rows.Y, probs, model.hierarchy, model.information_accretion, **given)
+        assert found.cafa != run.evaluate(rows).cafa
+
+    def test_each_aspect_of_an_ontology(self, tmp_path: Path) -> None:
+        rows = make_hierarchical(rows=80, nodes=20, depth=3).train
+        aspects = tuple("process" if column % 2 else "function" for column in range(20))
+        ontology = rows.hierarchy.with_terms(Terms(rows.hierarchy.nodes, aspects))
+        run = Run.fit(replace(rows, hierarchy=ontology), tmp_path / "run", settings(), report=False)
+        found = Run(run.folder).evaluate(rows)
+        assert list(found.cafa) == list(found.hierarchical) == ["function", "process"]
 
     def test_the_report_has_the_same_numbers(self, run: Run, unseen: Path) -> None:
         assert run.report_part(unseen).summary == run.evaluate(unseen).scores.all

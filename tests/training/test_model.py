@@ -24,6 +24,7 @@ from rarenode.data.preparation import Preparation
 from rarenode.diagnosis import diagnose
 from rarenode.engines import Adam, Objective, make_engine
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
+from rarenode.metrics import information_accretion
 from rarenode.models import Blend, Forest, Mlp, grow_forest
 from rarenode.objective.uncertainties import UNCERTAINTIES
 from rarenode.thresholds import ExpectedF, Fixed, Thresholds
@@ -325,7 +326,7 @@ def test_other_features_and_nodes_are_noticed(model: TrainedModel) -> None:
 
 def equal(ours: TrainedModel, theirs: TrainedModel) -> bool:
     plain = ("hierarchy", "settings", "engine", "history", "versions", "feature_names", "source", "thresholds")
-    arrays = ("scored", "training_positives")
+    arrays = ("scored", "training_positives", "parents_together")
     there = theirs.model.arrays()
     return (
         all(getattr(ours, name) == getattr(theirs, name) for name in plain)
@@ -357,6 +358,22 @@ def test_saving_and_loading(model: TrainedModel, tmp_path: Path) -> None:
     card = (tmp_path / "a" / "b" / "README.md").read_text(encoding="utf-8")
     assert card.startswith("# A rarenode model of synthetic    x  # no\n")
     assert "| n_members | `3` |" in card
+
+
+def test_it_keeps_the_counts_for_information_accretion(model: TrainedModel, tmp_path: Path) -> None:
+    found = model.information_accretion
+    assert found is not None
+    np.testing.assert_array_equal(found, information_accretion(rows().Y, model.hierarchy))
+    model.save(tmp_path)
+    edit(lambda r: r.pop("parents_together"))(tmp_path)  # as an older rarenode wrote it
+    assert TrainedModel.load(tmp_path).information_accretion is None
+
+
+def test_only_known_labels_count_for_information_accretion() -> None:
+    partly = rows()
+    known = partly.Y | (np.random.default_rng(0).random(partly.Y.shape) < 0.5)
+    found = train_model(replace(partly, known=known), settings(epochs=1)).information_accretion
+    np.testing.assert_array_equal(found, information_accretion(partly.Y, partly.hierarchy, known=known))
 
 
 def test_a_blend_and_thresholds_are_saved_and_loaded(decided: TrainedModel, tmp_path: Path) -> None:
@@ -477,6 +494,8 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "deviation": (edit(lambda r: r["preparation"]["deviation"].__setitem__(2, 0.0)), "preparation.deviation.2"),
     "names": (edit(lambda r: r.update(feature_names=["a"])), "feature_names has 1 value; 8 were expected"),
     "positives": (edit(lambda r: r["training_positives"].pop()), "training_positives has 19 values"),
+    "parents": (edit(lambda r: r["parents_together"].pop()), "parents_together has 19 values"),
+    "fewer parents": (edit(lambda r: r.update(parents_together=[0] * 20)), "parents_together: a node has more rows"),
     "column": (edit(lambda r: r["hierarchy"]["edges"].append([0, 99])), "column"),
     "cycle": (edit(lambda r: r["hierarchy"]["edges"].append(r["hierarchy"]["edges"][0][::-1])), "hierarchy is none"),
     "edges": (edit(lambda r: r["hierarchy"]["edges"].pop()), "not the one that the model was trained with"),

@@ -14,6 +14,8 @@ from rarenode._io.text import counted
 from rarenode.cli.console import print_table
 from rarenode.cli.options import OtherThresholds, Root, RunFolder, Split, one_or_all, with_table_options
 
+NO_S_MIN = "S-min is left out: an older rarenode trained this model and did not count what it needs"
+
 
 @with_table_options("labels", "id", "unknown", "evidence", "exclude_evidence", "aspects")
 def evaluate(
@@ -40,6 +42,11 @@ def evaluate(
     micro-averages. A node is found if at least one of its rows is predicted correctly. The small bars are a histogram
     of the recall of nodes: first the nodes with a recall of 0, then one bar for each 10 %.
 
+    The second table has a line for each aspect (namespace) of an ontology, or one for all nodes: hierarchical
+    precision, recall and F1 of the decisions (hP, hR, hF), and of the probabilities F-max and S-min of the CAFA
+    challenges, each with its threshold. Coverage is the share of rows with a prediction at that of F-max. S-min is in
+    bits; less is better.
+
     Rows without labels are left out. Scores on rows that the model was trained on are too high; a note says so where
     this is known. --thresholds expected_f1 fits thresholds to the probabilities of these rows, without their labels.
 
@@ -56,7 +63,7 @@ def evaluate(
       rarenode evaluate runs/mine test.arff
     """
     # torch takes a second to load, and most commands do not need it
-    from rarenode.cli.tables import scores_table  # noqa: PLC0415
+    from rarenode.cli.tables import aspects_table, scores_table  # noqa: PLC0415
     from rarenode.run import Run  # noqa: PLC0415
     from rarenode.run.run import TRAINED_ON  # noqa: PLC0415
 
@@ -73,6 +80,8 @@ def evaluate(
             "trained_on": result.trained_on,
             "by_training_rows": by_rarity,
             "by_depth": by_depth,
+            "hierarchical": {aspect: asdict(part) for aspect, part in result.hierarchical.items()},
+            "cafa": {aspect: asdict(part) for aspect, part in result.cafa.items()},
         }
         print(json.dumps(asdict(scores.all) | about, indent=2))
     else:
@@ -80,3 +89,6 @@ def evaluate(
         if result.trained_on:
             print(TRAINED_ON)
         print_table(scores_table(scores, sys.stdout.encoding or "ascii"))
+        print_table(aspects_table(result.hierarchical, result.cafa))
+        if any(part.s_min is None for part in result.cafa.values()):
+            print(NO_S_MIN)

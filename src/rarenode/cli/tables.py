@@ -1,4 +1,4 @@
-"""Scores as tables, in percent: all nodes first, then by rarity and by depth."""
+"""Scores as tables, in percent: all nodes first, then by rarity and by depth; and by aspect."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from rarenode.metrics import GroupedSummary
+from rarenode._io.text import printable
+from rarenode.metrics import CafaScores, GroupedSummary, HierarchicalScores
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 PLAIN = ".:-=+*#@"
@@ -22,6 +23,23 @@ def scores_table(scores: GroupedSummary, encoding: str) -> Table:
         shown = (_percent(value) for value in (s.f1, s.precision, s.recall, s.bin_ap, s.ap))
         bars = sparkline(line.recall_histogram, encoding)
         table.add_row(line.group, str(s.nodes), *shown, str(s.nodes_found), bars, end_section=line.ends_section)
+    return table
+
+
+def aspects_table(hierarchical: Mapping[str, HierarchicalScores], cafa: Mapping[str, CafaScores]) -> Table:
+    """The measures of the field, one line for each aspect that rows have labels in."""
+    table = _table("aspect", "rows", "hP", "hR", "hF", "F-max", "at", "coverage", "S-min", "at")
+    for aspect, best in cafa.items():
+        decided = hierarchical[aspect]
+        table.add_row(
+            printable(aspect),
+            str(best.rows),
+            *(_percent(value) for value in (decided.precision, decided.recall, decided.f1, best.f_max)),
+            _two_decimals(best.f_max_threshold),
+            _percent(best.coverage),
+            _two_decimals(best.s_min),
+            _two_decimals(best.s_min_threshold),
+        )
     return table
 
 
@@ -45,6 +63,10 @@ def _table(group: str, *numbers: str) -> Table:
 
 def _percent(fraction: float) -> str:
     return f"{100 * fraction:.2f}"
+
+
+def _two_decimals(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
 
 
 def sparkline(counts: Sequence[int], encoding: str = "utf-8") -> str:

@@ -1,5 +1,15 @@
 """Metrics: arrays in, numbers out. Scores of each node, of all nodes together, by depth and by rarity."""
 
+from rarenode.metrics.hierarchical import (
+    CafaScores,
+    HierarchicalScores,
+    accretion_from_counts,
+    aspect_masks,
+    cafa_scores,
+    count_parents_together,
+    hierarchical_scores,
+    information_accretion,
+)
 from rarenode.metrics.per_node import NodeScores, node_scores
 from rarenode.metrics.summaries import (
     RARITY_BANDS,
@@ -15,10 +25,18 @@ from rarenode.metrics.summaries import (
 
 __all__ = [
     "RARITY_BANDS",
+    "CafaScores",
     "GroupSummary",
     "GroupedSummary",
+    "HierarchicalScores",
     "NodeScores",
     "Summary",
+    "accretion_from_counts",
+    "aspect_masks",
+    "cafa_scores",
+    "count_parents_together",
+    "hierarchical_scores",
+    "information_accretion",
     "node_scores",
     "rarity_masks",
     "summarize_groups",

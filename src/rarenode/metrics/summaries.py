@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from rarenode._io.text import counted
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
-from rarenode.hierarchy.labels import as_array, as_indicator
 from rarenode.metrics.average_precision import average_precision, binary_average_precision
+from rarenode.metrics.checks import as_node_mask, as_truth_and_probs
 from rarenode.metrics.per_node import node_scores
 
 RARITY_BANDS: Mapping[str, tuple[int, float]] = MappingProxyType(
@@ -62,7 +62,7 @@ def summary(Y: Any, probs: Any, threshold: float = 0.5, scored: ArrayLike | None
     (0.5, 1.0, 1)
     """
     truth, probabilities = _check(Y, probs, threshold)
-    return _summarize(truth, probabilities, threshold, _mask(scored, truth.shape[1]))
+    return _summarize(truth, probabilities, threshold, as_node_mask(scored, truth.shape[1]))
 
 
 def summary_by_depth(
@@ -74,7 +74,7 @@ def summary_by_depth(
         raise LabelError(
             f"labels have {counted(truth.shape[1], 'column')} and the hierarchy {counted(len(hierarchy), 'node')}"
         )
-    mask = _mask(scored, truth.shape[1])
+    mask = as_node_mask(scored, truth.shape[1])
     depths = np.unique(hierarchy.depth[mask]).tolist()
     return {depth: _summarize(truth, probabilities, threshold, mask & (hierarchy.depth == depth)) for depth in depths}
 
@@ -87,7 +87,7 @@ def summary_by_rarity(
     All five bands of `RARITY_BANDS` are included, the rarest first; one without nodes has ``nodes == 0``.
     """
     truth, probabilities = _check(Y, probs, threshold)
-    mask = _mask(scored, truth.shape[1])
+    mask = as_node_mask(scored, truth.shape[1])
     count = np.asarray(training_positives)
     if count.shape != (truth.shape[1],):
         raise ArgumentError(
@@ -231,20 +231,4 @@ def _summarize(truth: NDArray[np.bool_], probs: NDArray[Any], threshold: float, 
 def _check(Y: Any, probs: Any, threshold: float) -> tuple[NDArray[np.bool_], NDArray[Any]]:
     if not isinstance(threshold, Real) or np.isnan(threshold):
         raise ArgumentError(f"the threshold must be a number, got {threshold!r}")
-    truth = as_indicator(Y, "labels")
-    probabilities = as_array(probs)
-    if probabilities.shape != truth.shape:
-        raise LabelError(f"labels {truth.shape} and probabilities {probabilities.shape} must have the same shape")
-    if np.isnan(probabilities).any():
-        row, node = np.argwhere(np.isnan(probabilities))[0].tolist()
-        raise ArgumentError(f"probabilities must be numbers; row {row}, column {node} is NaN")
-    return truth, probabilities
-
-
-def _mask(scored: ArrayLike | None, nodes: int) -> NDArray[np.bool_]:
-    mask = np.ones(nodes, dtype=np.bool_) if scored is None else np.asarray(scored)
-    if mask.dtype != np.bool_ or mask.shape != (nodes,):
-        raise ArgumentError(
-            f"scored must be a boolean mask of {counted(nodes, 'node')}; got {mask.dtype} of the shape {mask.shape}"
-        )
-    return mask
+    return as_truth_and_probs(Y, probs)

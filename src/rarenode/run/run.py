@@ -33,7 +33,15 @@ from rarenode.data.sources import Data, open_data, scan_data
 from rarenode.data.table_options import Expected, table_options
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError, ResumeError, TrainingError
 from rarenode.hierarchy import Hierarchy
-from rarenode.metrics import GroupedSummary, summarize_groups
+from rarenode.metrics import (
+    CafaScores,
+    GroupedSummary,
+    HierarchicalScores,
+    aspect_masks,
+    cafa_scores,
+    hierarchical_scores,
+    summarize_groups,
+)
 from rarenode.models import Output
 from rarenode.objective.uncertainties import check_kind
 from rarenode.report import Report, RunReport, report_on_model, report_on_predictions, write_report
@@ -66,6 +74,10 @@ class Evaluation:
     """How the thresholds were chosen, in words."""
     trained_on: bool
     """Whether the model was trained on these rows, as far as is known."""
+    hierarchical: dict[str, HierarchicalScores]
+    """By aspect, hierarchical precision, recall and F1 of the decisions; without namespaces the only aspect is all."""
+    cafa: dict[str, CafaScores]
+    """By aspect, F-max and S-min of the probabilities. S-min is None if an older rarenode trained the model."""
 
     def __repr__(self) -> str:
         s = self.scores.all
@@ -239,12 +251,20 @@ class Run:
         probs = model.predict_proba(rows.X)
         chosen = model.decides_with if thresholds is None else model.thresholds_for(probs, thresholds)
         decided = chosen.decide(probs, model.hierarchy)
+        aspects = {name: nodes & model.scored for name, nodes in aspect_masks(model.hierarchy).items()}
         return Evaluation(
             scores=summarize_groups(rows.Y, probs, decided, model.hierarchy, model.training_positives, model.scored),
             data=rows.name,
             rows=len(rows),
             thresholds=chosen.in_words(fitted_here=thresholds is not None),
             trained_on=self._was_trained_on(rows, split),
+            hierarchical={
+                name: hierarchical_scores(rows.Y, decided, model.hierarchy, scored=nodes, known=rows.known)
+                for name, nodes in aspects.items()
+            },
+            cafa=cafa_scores(
+                rows.Y, probs, model.hierarchy, model.information_accretion, scored=model.scored, known=rows.known
+            ),
         )
 
     def predict(

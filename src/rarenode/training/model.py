@@ -25,6 +25,7 @@ from rarenode.diagnosis import NodeDiagnosis, diagnose
 from rarenode.engines import limited_threads
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
+from rarenode.metrics import accretion_from_counts
 from rarenode.models import Blend, Mlp, Model, Output
 from rarenode.models.model import Floats, check_input
 from rarenode.objective.uncertainties import check_kind
@@ -67,6 +68,8 @@ class TrainedModel:
     n_counted: int | None = None
     """So many of the rows that it was fitted to, the first ones, defined node weights and were resampled; see
     `Dataset.n_counted`."""
+    parents_together: NDArray[np.int64] | None = None
+    """(nodes,): how many training rows, without clones, have all parents of each node; None in older models."""
 
     def with_thresholds(self, thresholds: Thresholds) -> Self:
         """The same model, with these thresholds."""
@@ -185,6 +188,13 @@ class TrainedModel:
         )
 
     @property
+    def information_accretion(self) -> NDArray[np.float64] | None:
+        """Of each node, in the training rows; see `rarenode.metrics.information_accretion`. None in older models."""
+        if self.parents_together is None:
+            return None
+        return accretion_from_counts(self.training_positives, self.parents_together)
+
+    @property
     def expects(self) -> Expected:
         """What files of rows for this model must have."""
         names = self.feature_names
@@ -242,6 +252,7 @@ class TrainedModel:
             thresholds=self.thresholds,
             reading=self.reading,
             n_counted=self.n_counted,
+            parents_together=self.parents_together,
         )
 
     @classmethod
@@ -269,6 +280,7 @@ class TrainedModel:
             thresholds=record.as_thresholds(),
             reading=record.reading,
             n_counted=record.n_counted,
+            parents_together=record.as_parents_together(),
         )
 
 

@@ -179,6 +179,7 @@ class ModelFile(BaseModel):
     reading: TableOptions | None = None
     """How the table was read that the model was trained on."""
     n_counted: Annotated[int, Field(ge=1)] | None = None
+    parents_together: tuple[Count, ...] | None = None
 
     @classmethod
     def describe(
@@ -199,6 +200,7 @@ class ModelFile(BaseModel):
         thresholds: Thresholds | None,
         reading: TableOptions | None,
         n_counted: int | None,
+        parents_together: NDArray[np.int64] | None,
     ) -> Self:
         """The record of a model."""
         statistics = None
@@ -227,11 +229,16 @@ class ModelFile(BaseModel):
             else ThresholdsRecord.model_validate(thresholds.to_dict(), strict=False),
             reading=reading,
             n_counted=n_counted,
+            parents_together=None if parents_together is None else tuple(parents_together.tolist()),
         )
 
     def as_thresholds(self) -> Thresholds | None:
         """The thresholds, if it has any."""
         return None if self.thresholds is None else self.thresholds.as_thresholds()
+
+    def as_parents_together(self) -> NDArray[np.int64] | None:
+        """The counts, if it has any."""
+        return None if self.parents_together is None else np.array(self.parents_together, dtype=np.int64)
 
 
 def _described(categories: Categories | None) -> CategoriesRecord | None:
@@ -340,6 +347,7 @@ def _check_widths(path: Path, record: ModelFile, model: Model) -> None:
     widths: dict[str, tuple[Any, int]] = {
         "feature_names": (record.feature_names, n_features),
         "training_positives": (record.training_positives, len(record.hierarchy.nodes)),
+        "parents_together": (record.parents_together, len(record.hierarchy.nodes)),
     }
     if record.thresholds is not None:
         widths["thresholds"] = (record.thresholds.values, len(record.hierarchy.nodes))
@@ -353,6 +361,9 @@ def _check_widths(path: Path, record: ModelFile, model: Model) -> None:
     for name, (values, width) in widths.items():
         if values is not None and len(values) != width:
             raise FileFormatError(path, None, f"{name} has {counted(len(values), 'value')}; {width} were expected")
+    together = record.parents_together or record.training_positives
+    if any(rows < positives for rows, positives in zip(together, record.training_positives, strict=True)):
+        raise FileFormatError(path, None, "parents_together: a node has more rows than all its parents together")
 
 
 def parameters_fingerprint(folder: Path) -> str:

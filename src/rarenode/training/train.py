@@ -18,6 +18,7 @@ from rarenode.data.dataset import Dataset
 from rarenode.data.preparation import Preparation, as_float32
 from rarenode.engines import available_threads
 from rarenode.errors import DataError, Interrupted
+from rarenode.metrics import count_parents_together
 from rarenode.models import Blend, Forest, MlpEnsemble, Model, grow_forest
 from rarenode.training.callbacks import Callback, EpochRecord
 from rarenode.training.loop import train_network
@@ -97,6 +98,7 @@ def train_model(
         source=data.name,
         reading=data.reading,
         n_counted=data.n_counted,
+        parents_together=count_parents_together(data.Y, data.hierarchy, known=data.known),
     )
 
 
