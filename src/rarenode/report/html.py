@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from rarenode._io.text import printable
+from rarenode.diagnosis.data_checks import FEW_ROWS
 from rarenode.report.charts import Chart, Section
 from rarenode.report.run_report import Report, RunReport, UnsureNode, compare_runs, same_support
 from rarenode.training.model_card import Card, Code, Heading, Paragraph, Table
@@ -144,6 +145,32 @@ def _unsure_node(names: Sequence[str], node: UnsureNode) -> str:
     decision = "decided" if node.decided else "not decided"
     right = "right" if node.decided == node.labelled else "wrong"
     return f"{text(names[node.column])} <small>{decision} at {node.probability:.3f}, {right}</small>"
+
+
+def examinations(report: Report) -> str:
+    """What was found in the training rows of each run."""
+    parts = []
+    for run in report.runs:
+        found = run.examination
+        if found is None:
+            continue
+        head = ["depth", "nodes", "with rows", f"with fewer than {FEW_ROWS}", "median rows"]
+        rows = [
+            [f"{count:,g}" for count in (level.depth, level.nodes, level.with_rows, level.few_rows, level.median_rows)]
+            for level in found.levels
+        ]
+        lines = "".join(
+            f"<li><strong>{each.severity}</strong> {text(each.topic)}: {text(each.text)}"
+            + (f" ({', '.join(text(example) for example in each.examples)})" if each.examples else "")
+            + (f"; {text(each.advice)}" if each.advice else "")
+            + "</li>"
+            for each in found.findings
+        )
+        about = f"{found.rows:,} rows, {found.features:,} features, {found.nodes_with_rows:,} of {found.nodes:,} nodes"
+        body = f"<p>{about} with rows.</p>{_table(head, rows, classes='plain numbers')}<ul>{lines}</ul>"
+        one = len(report.runs) == 1
+        parts.append(body if one else f"<details><summary>{text(run.name)}</summary>{body}</details>")
+    return "".join(parts)
 
 
 def cards(report: Report) -> str:

@@ -44,6 +44,7 @@ def render(report: Report, charts: Sequence[Chart], data: str) -> str:
         comparison=html.comparison(report, charts),
         charts=html.charts(charts),
         rows=html.unsure_rows(report),
+        examination=html.examinations(report),
         card=html.cards(report),
     )
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rarenode._io.text import counted, printable
 from rarenode.diagnosis import NodeDiagnosis
+from rarenode.diagnosis.data_checks import Examination
 from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import Summary, rarity_masks
@@ -77,6 +78,8 @@ class RunReport:
     """For ``all`` scored nodes, and for each rarity band with scored nodes."""
     history: tuple[EpochRecord, ...]
     unsure_rows: tuple[UnsureRow, ...]
+    examination: Examination | None = None
+    """Of the training rows, if they were examined."""
 
     @property
     def hierarchy(self) -> Hierarchy:

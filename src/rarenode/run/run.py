@@ -3,9 +3,9 @@
 The folder contains the model (``model.json``, ``model.safetensors``, ``README.md``), ``settings.toml``,
 ``report.html`` and, if the report is about held-out rows, their predictions in ``held_out.safetensors``, from which it
 can be written again. While a training is under way it also contains checkpoints and, in ``.fold-1``, ``.fold-2``, ...,
-the models of folds. ``settings.toml`` and, for a table, ``table.json`` are written before training begins, so a stopped
-training is resumed without repeating its options. A run never overwrites another: a folder that contains one is
-refused.
+the models of folds. ``settings.toml`` and, for a table, ``table.json`` are written before training begins, so that a
+stopped training is resumed without repeating its options; ``examination.json`` has what `examine` found in the training
+rows. A run never overwrites another: a folder that contains one is refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from rarenode._io.arrays import Arrays, Layout, read_arrays, read_note, write_arrays
 from rarenode._io.files import exists, is_dir, replacing, sole_use
@@ -28,9 +28,10 @@ from rarenode._io.text import counted, explain
 from rarenode.config import Settings
 from rarenode.data.catalogue import SplitName, catalogue
 from rarenode.data.dataset import Dataset, DatasetSplits, require_match
-from rarenode.data.features import text_features
+from rarenode.data.features import take_rows, text_features
 from rarenode.data.sources import Data, open_data, scan_data
 from rarenode.data.table_options import Expected, table_options
+from rarenode.diagnosis.data_checks import Examination, examine
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError, ResumeError, TrainingError
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import (
@@ -55,7 +56,8 @@ from rarenode.training.out_of_fold import OutOfFold, fold_folders, remove_folds
 from rarenode.training.train import require_labels
 from rarenode.version import __version__
 
-SETTINGS, TABLE, REPORT, HELD_OUT = "settings.toml", "table.json", "report.html", "held_out.safetensors"
+SETTINGS, TABLE, EXAMINATION = "settings.toml", "table.json", "examination.json"
+REPORT, HELD_OUT = "report.html", "held_out.safetensors"
 CELLS_AT_A_TIME = 1 << 24
 """Rows are predicted into files in parts of about so many probabilities."""
 TRAINED_ON = "the model was trained on these rows; scores on new rows will be lower"
@@ -177,6 +179,7 @@ class Run:
             is_new = not run._is_finished(rows, settings, resume)
             if is_new:
                 run._write_settings(rows.name, settings, options, hierarchy)
+                run._write_examination(rows)
                 if callback is not None:
                     callback.on_fit(estimate_fit(rows, settings))
                 fitted = fit_model(
@@ -343,9 +346,7 @@ class Run:
             display.stop()
         return rows, lines
 
-    def _predict(
-        self, rows: Dataset, thresholds: str | None, min_confidence: float, uncertainty: str
-    ) -> Predictions:
+    def _predict(self, rows: Dataset, thresholds: str | None, min_confidence: float, uncertainty: str) -> Predictions:
         model = self.model
         model.check_match(rows, labels=False)
         output = model.compute(rows.X, uncertainty=uncertainty)
@@ -421,9 +422,10 @@ class Run:
         which = f"{rows.name}, {split or 'test'} rows" if rows.name in catalogue() else rows.name
         if self._was_trained_on(rows, split):
             which = f"{which} ({TRAINED_ON})"
-        return report_on_model(
+        part = report_on_model(
             self.model, rows.X, rows.Y, name=name or str(self.folder), rows=which, thresholds=thresholds
         )
+        return replace(part, examination=self.examination)
 
     def rows_to_examine(
         self, data: list[str | Path], options: Mapping[str, Any] | None, root: Path | str | None
@@ -531,6 +533,21 @@ class Run:
         folds = any((part / name).exists() for part in fold_folders(self.folder) for name in (CHECKPOINT, RECORD))
         return folds and not (self.folder / RECORD).exists()
 
+    @property
+    def examination(self) -> Examination | None:
+        """What was found in the training rows before training; None if the folder does not say."""
+        path = self.folder / EXAMINATION
+        if not exists(path):
+            return None
+        try:
+            return TypeAdapter(Examination).validate_json(path.read_bytes())
+        except (OSError, ValidationError):
+            raise FileFormatError(path, None, "it is damaged; remove it, and reports leave it out") from None
+
+    def _write_examination(self, rows: Dataset) -> None:
+        with replacing(self.folder / EXAMINATION) as (part,):
+            part.write_text(json.dumps(examine(rows).to_dict(), indent=1), encoding="utf-8")
+
     def _stored_table(self) -> tuple[dict[str, Any] | None, str | None]:
         """The options of the table and the hierarchy file that the run was started with."""
         path = self.folder / TABLE
@@ -573,7 +590,7 @@ class Run:
             numbers, probs = held_out["rows"], held_out["probs"]
             one_model = model.settings.holdout is not None
             # The models of folds are gone, and the final model has seen their rows.
-            output = model.compute(rows.X[numbers], highest=True, uncertainty="gmu") if one_model else None
+            output = model.compute(take_rows(rows.X, numbers), highest=True, uncertainty="gmu") if one_model else None
             part = report_on_predictions(
                 model,
                 rows.Y[numbers],
@@ -587,7 +604,7 @@ class Run:
             )
         else:
             return
-        write_report(Report((part,)), self.folder / REPORT)
+        write_report(Report((replace(part, examination=self.examination),)), self.folder / REPORT)
 
     def _write_held_out(self, held_out: OutOfFold, model: TrainedModel) -> None:
         """Keep what a report about held-out rows is made from: the models of folds are removed."""
