@@ -62,8 +62,8 @@ class Engine(Protocol):
 
         ``weights`` replaces the objective's node weights for this step. ``row_weights`` (rows,) multiplies the loss of
         each row; the divisor of ``reduction="mean"`` remains rows x scored nodes. Labels count only where they are
-        ``known`` (rows, nodes), and the divisor is then the number of scored cells that are. Dropout is decided by the seed and
-        the number of the step alone.
+        ``known`` (rows, nodes), and the divisor is then the number of scored cells that are. Dropout is decided by the
+        seed and the number of the step alone.
         """
         ...
 

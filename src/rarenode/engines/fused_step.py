@@ -168,7 +168,8 @@ def fused_step(
 ) -> float:
     """Forward, loss, backward and Adam on one batch; returns the loss. If it is not finite, no parameter changes.
 
-    ``known`` is (rows, nodes), or (1, 0) where all labels are known. ``threads`` is the number that numba is set to; it decides how the work is divided.
+    ``known`` is (rows, nodes), or (1, 0) where all labels are known. ``threads`` is the number that numba is set to; it
+    decides how the work is divided.
     """
     layers = widths.shape[0] - 1
     models = parameters.shape[0]
