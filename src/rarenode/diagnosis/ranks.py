@@ -1,7 +1,8 @@
 """Where the positives of a missed node rank among all rows, and whether chance could have ranked them so high.
 
 Of n rows m are positives of the node. At a *cut*, the probability of one of them, r rows are at or above it, h of which
-are positives. Rows where it is unknown whether they have the node are none of the n. In a random order at least h of the m are among the first r with the hypergeometric probability
+are positives. Rows where it is unknown whether they have the node are none of the n. In a random order at least h of
+the m are among the first r with the hypergeometric probability
 
     sum over i >= h of C(m, i) C(n - m, r - i) / C(n, r).
 

@@ -235,7 +235,7 @@ def _summarize(
     if not mask.all():
         truth, probs, known = truth[:, mask], probs[:, mask], None if known is None else known[:, mask]
     scores = node_scores(truth, probs >= threshold, known)
-    cells = truth.size if known is None else np.count_nonzero(known)
+    cells = truth.size if known is None else int(np.count_nonzero(known))
     hits, predicted, positives = (int(v.sum()) for v in (scores.true_positives, scores.predicted, scores.support))
     return Summary(
         f1=float(scores.f1.mean()),
