@@ -574,7 +574,7 @@ def test_arrays_that_are_no_forest_are_refused(change: Callable[[dict[str, Any]]
 @pytest.mark.parametrize(("features", "nodes"), [(0, 4), (2, 0), (2.0, 4)])
 def test_a_forest_without_features_or_nodes_is_refused(features: Any, nodes: Any) -> None:
     with pytest.raises(ArgumentError, match="whole number"):
-        Forest(features=features, nodes=nodes, **small_arrays())
+        Forest(features=features, nodes=nodes, hierarchy=None, **small_arrays())
 
 
 @settings(max_examples=200)

@@ -70,8 +70,8 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Labels may be an indicator matrix, dense or sparse, label sets, or a data frame with a column for each node;
     ancestors of labels are added. Where it is unknown whether a row has a node, a matrix or data frame may have NaN:
-    such labels count neither in training nor in `score` and `diagnose`. Columns of results follow ``classes_``, which is
-    the hierarchy's order and not that of a data frame: other metrics than `score` want ``Y[classes_]``.
+    such labels count neither in training nor in `score` and `diagnose`. Columns of results follow ``classes_``, which
+    is the hierarchy's order and not that of a data frame: other metrics than `score` want ``Y[classes_]``.
 
     With one label for each row and no hierarchy this is an ordinary multi-class classifier: the probabilities of a row
     are divided by their sum, and `predict` returns the most probable class.
