@@ -132,7 +132,7 @@ class RareNodeLoss(torch.nn.Module):
             weight = weight * torch.tensor(factors, device=logits.device, dtype=dtype).unsqueeze(-1)
         scored_cells = len(present) * self.count_scored
         if known is not None:
-            mask, scored_cells = self.check_known(known, present.shape)
+            mask, scored_cells = self.check_known(known, tuple(present.shape))
             weight = weight * torch.from_numpy(mask).to(logits.device)
         best = maximisers(logits, present, self.hierarchy)
         count = {"mean": max(1, scored_cells), "sum": 1, "none": None}[self.reduction]
