@@ -6,6 +6,7 @@ They ask a hierarchy for nothing but its names and its (parent, child) pairs.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -61,6 +62,34 @@ def close(Y: NDArray[Any], hierarchy: NamesAndEdges) -> Bools:
         for node, family in enumerate(kin):
             closed[row, node] = any(bool(Y[row, member]) for member in family)
     return closed
+
+
+def complete_labels(
+    hierarchy: NamesAndEdges, present: NDArray[Any], absent: NDArray[Any], unknown: NDArray[Any], below: bool
+) -> tuple[Bools, Bools] | None:
+    """Labels and which are known, row by row from the roots down; None if a node is both present and absent."""
+    names, column = hierarchy.nodes, {name: place for place, name in enumerate(hierarchy.nodes)}
+    parents = {name: [parent for parent, child in hierarchy.edges if child == name] for name in names}
+    children = {name: [child for parent, child in hierarchy.edges if parent == name] for name in names}
+    Y, known = close(present, hierarchy), np.zeros(present.shape, dtype=np.bool_)
+    for row in range(len(present)):
+        value: dict[str, str] = {}
+        for name in sorted(names, key=lambda each: depth(hierarchy.edges, each)):
+            is_excluded = bool(absent[row, column[name]]) or any(value[above] == "absent" for above in parents[name])
+            if Y[row, column[name]]:
+                if is_excluded:
+                    return None
+                value[name] = "present"
+            elif is_excluded:
+                value[name] = "absent"
+            elif unknown[row, column[name]] or any(value[above] == "unknown" for above in parents[name]):
+                value[name] = "unknown"
+            else:  # all parents are present, and the data say nothing
+                siblings = [child for above in parents[name] for child in children[above]]
+                labels_end_above = bool(parents[name]) and not any(Y[row, column[child]] for child in siblings)
+                value[name] = "unknown" if below and labels_end_above else "absent"
+        known[row] = [value[name] != "unknown" for name in names]
+    return Y, known
 
 
 def sum_over_descendants(values: NDArray[Any], hierarchy: NamesAndEdges) -> Floats:
@@ -168,19 +197,22 @@ def focal_weight(
     return np.asarray(u0 + U**k, dtype=np.float64)
 
 
-def reduce(loss: NDArray[Any], scored: NDArray[Any] | None, reduction: str) -> Any:
+def reduce(
+    loss: NDArray[Any], scored: NDArray[Any] | None, reduction: str, known: NDArray[Any] | None = None
+) -> Any:
     """By explicit loops over (members, rows, nodes)."""
-    _, rows, nodes = loss.shape
+    members, _, nodes = loss.shape
     counts = [True] * nodes if scored is None else [bool(s) for s in scored]
     kept = np.zeros(loss.shape)
-    total = 0.0
+    total, cells = 0.0, 0
     for member, row, node in np.ndindex(loss.shape):
-        if counts[node]:
+        if counts[node] and (known is None or known[row, node]):
             kept[member, row, node] = loss[member, row, node]
             total += float(loss[member, row, node])
+            cells += 1
     if reduction == "none":
         return kept
-    return total if reduction == "sum" else total / (rows * sum(counts))
+    return total if reduction == "sum" else total / max(1, cells // members)
 
 
 # --- node weights --------------------------------------------------------------------------------------------------
@@ -192,16 +224,34 @@ def multi_count(Y: NDArray[Any], hierarchy: NamesAndEdges) -> list[int]:
     return [sum(sums[j] for j in family) for family in families(hierarchy)]
 
 
+def sum_of_shares(Y: NDArray[Any], known: NDArray[Any], hierarchy: NamesAndEdges) -> list[Fraction]:
+    """For the node and each descendant, how many of the rows where it is known have it; added up."""
+    shares = []
+    for node in range(Y.shape[1]):
+        rows = [row for row in range(Y.shape[0]) if known[row, node]]
+        shares.append(Fraction(sum(bool(Y[row, node]) for row in rows), max(1, len(rows))))
+    return [sum((shares[j] for j in family), Fraction(0)) for family in families(hierarchy)]
+
+
 class TwoSides(NamedTuple):
     positive: Floats
     negative: Floats
 
 
 def node_weights(
-    Y: NDArray[Any], hierarchy: NamesAndEdges, w0: float, side: Side, rescaling: Rescaling, classes: int
+    Y: NDArray[Any],
+    hierarchy: NamesAndEdges,
+    w0: float,
+    side: Side,
+    rescaling: Rescaling,
+    classes: int,
+    known: NDArray[Any] | None = None,
 ) -> TwoSides:
     rows = Y.shape[0]
     raw = [1.0 if n in (0, rows) else rows / (classes * n) for n in multi_count(Y, hierarchy)]
+    if known is not None:
+        shares = sum_of_shares(Y, known, hierarchy)
+        raw = [1.0 if share in (0, 1) else float(1 / (classes * share)) for share in shares]
     low, high = min(raw), max(raw)
     scaled = []
     for w in raw:
@@ -296,10 +346,11 @@ def scores_of_node(y: NDArray[Any], predicted: NDArray[Any]) -> Scores:
     return Scores(precision, recall, f1, predicted=hits + false_alarms > 0, found=hits > 0)
 
 
-def average_precision(y: NDArray[Any], scores: NDArray[Any]) -> float:
+def average_precision(y: NDArray[Any], scores: NDArray[Any], known: NDArray[Any] | None = None) -> float:
     """Sum over thresholds, from high to low, of precision x gain in recall."""
-    truth = [bool(v) for v in y.ravel()]
-    values = [float(v) for v in scores.ravel()]
+    cells = [place for place in np.ndindex(y.shape) if known is None or known[place]]
+    truth = [bool(y[place]) for place in cells]
+    values = [float(scores[place]) for place in cells]
     positives = sum(truth)
     if not positives:
         return 0.0
@@ -323,19 +374,26 @@ class Summary(NamedTuple):
     nodes_found: int
 
 
-def summary(Y: NDArray[Any], probs: NDArray[Any], threshold: float, columns: Iterable[int]) -> Summary:
-    """Over the given columns only."""
+def summary(
+    Y: NDArray[Any],
+    probs: NDArray[Any],
+    threshold: float,
+    columns: Iterable[int],
+    known: NDArray[np.bool_] | None = None,
+) -> Summary:
+    """Over the given columns only, and of each over the rows where it is known."""
     chosen = list(columns)
+    seen = np.ones(Y.shape, dtype=np.bool_) if known is None else known
     if not chosen:
         return Summary(0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0)
     predicted = np.array([[bool(p >= threshold) for p in row] for row in probs], dtype=np.bool_).reshape(probs.shape)
-    nodes = [scores_of_node(Y[:, j], predicted[:, j]) for j in chosen]
+    nodes = [scores_of_node(Y[seen[:, j], j], predicted[seen[:, j], j]) for j in chosen]
     return Summary(
         f1=sum(s.f1 for s in nodes) / len(chosen),
         precision=sum(s.precision for s in nodes) / len(chosen),
         recall=sum(s.recall for s in nodes) / len(chosen),
-        bin_ap=average_precision(Y[:, chosen], predicted[:, chosen]),
-        ap=average_precision(Y[:, chosen], probs[:, chosen]),
+        bin_ap=average_precision(Y[:, chosen], predicted[:, chosen], seen[:, chosen]),
+        ap=average_precision(Y[:, chosen], probs[:, chosen], seen[:, chosen]),
         nodes=len(chosen),
         nodes_predicted=sum(s.predicted for s in nodes),
         nodes_found=sum(s.found for s in nodes),

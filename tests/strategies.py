@@ -89,6 +89,16 @@ def closed_labels(hierarchy: Hierarchy, rows: int) -> st.SearchStrategy[NDArray[
     return label_matrices(hierarchy, rows).map(lambda Y: oracles.close(Y, hierarchy))
 
 
+@st.composite
+def three_valued(draw: st.DrawFn, hierarchy: Hierarchy, rows: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Labels that are present, absent or unknown: closed labels, and where they are known."""
+    Y = draw(closed_labels(hierarchy, rows))
+    absent, unknown = draw(label_matrices(hierarchy, rows)) & ~Y, draw(label_matrices(hierarchy, rows))
+    completed = oracles.complete_labels(hierarchy, Y, absent, unknown, draw(st.booleans()))
+    assert completed is not None
+    return completed
+
+
 tame_logits: st.SearchStrategy[float] = st.floats(-12.0, 12.0, width=32)
 """Where the probability keeps its digits, so that formulas in probabilities are exact enough to compare with."""
 

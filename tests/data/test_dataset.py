@@ -25,10 +25,12 @@ TREE = Hierarchy.from_edges([("animal", "cat"), ("animal", "dog"), ("dog", "pupp
 def rows() -> Dataset:
     """Sixty rows with everything that a dataset may have."""
     base = make_hierarchical(rows=120, nodes=12, depth=3, features=4).train
+    known = np.repeat((np.arange(60) % 4 > 0)[:, None], 12, axis=1)
     return replace(
         base,
+        Y=base.Y & known,
         ids=tuple(f"row {number}" for number in range(60)),
-        labelled=np.arange(60) % 4 > 0,
+        known=known,
         sample_weight=np.linspace(0, 2, 60, dtype=np.float32),
         n_counted=40,
         name="all of it",
@@ -55,8 +57,10 @@ def test_some_of_the_rows(chosen: list[int], n_counted: int | None, sparse: bool
     assert np.array_equal(dense(taken.X), [rows().X[row] for row in in_order])
     assert np.array_equal(taken.Y, [base.Y[row] for row in in_order])
     assert taken.ids == tuple(f"row {row}" for row in in_order)
-    assert taken.labelled is not None
-    assert taken.labelled.tolist() == [row % 4 > 0 for row in in_order]
+    known = np.ones(taken.Y.shape, dtype=np.bool_) if taken.known is None else taken.known
+    assert known.tolist() == [[row % 4 > 0] * 12 for row in in_order]
+    assert (taken.known is None) == all(row % 4 for row in in_order)
+    assert taken.known_rows.tolist() == [sum(row % 4 > 0 for row in in_order)] * 12
     assert taken.sample_weight is not None
     assert taken.sample_weight.tolist() == [float(rows().sample_weight[row]) for row in in_order]  # type: ignore[index]
     counted = [row for row in in_order if n_counted is None or row < n_counted] or in_order
@@ -87,8 +91,46 @@ def test_rows_with_labels() -> None:
     assert labelled.ids == tuple(f"row {row}" for row in range(60) if row % 4)
     assert len(labelled.counted_Y) == 30
     assert labelled.with_labels_only() is labelled
-    everything = replace(rows(), labelled=None)
+    assert labelled.known is None
+    everything = replace(rows(), known=None)
     assert everything.with_labels_only() is everything
+
+
+def test_rows_with_some_labels_are_kept() -> None:
+    known = np.arange(60)[:, None] % 3 < np.array([1, 2] * 6)  # of three rows one knows all, one every other, one none
+    some = replace(rows(), Y=rows().Y & known, known=known, sample_weight=None, n_counted=None)
+    labelled = some.with_labels_only()
+    assert labelled.ids == tuple(f"row {row}" for row in range(60) if row % 3 < 2)
+    assert labelled.known is not None
+    assert np.array_equal(labelled.known, known[known.any(axis=1)])
+    assert labelled.known_rows.tolist() == [20, 40] * 6
+
+
+# --- what is known ---------------------------------------------------------------------------------------------------
+
+
+def test_a_mask_of_what_is_known_everywhere_is_none() -> None:
+    base = replace(rows(), known=None)
+    same = replace(base, known=np.ones(base.Y.shape, dtype=np.bool_))
+    assert same.known is None
+    assert same.fingerprint == base.fingerprint
+    assert base.known_rows.tolist() == [60] * 12
+    assert (base.counted_known, len(base.counted_Y)) == (None, 40)
+
+
+def test_a_label_cannot_be_present_and_unknown() -> None:
+    base = replace(rows(), known=None)
+    row, node = np.argwhere(base.Y)[7].tolist()
+    known = np.ones(base.Y.shape, dtype=np.bool_)
+    known[row, node] = False
+    with pytest.raises(LabelError, match=f"row {row} has the label {base.hierarchy.nodes[node]!r}, which known says"):
+        replace(base, known=known)
+
+
+@pytest.mark.parametrize("known", [np.ones((60, 11), dtype=np.bool_), np.ones(60, dtype=np.bool_), np.ones((60, 12))])
+def test_what_is_known_must_be_boolean_and_fit(known: Any) -> None:
+    with pytest.raises(LabelError, match=r"known must be boolean and have the shape of the labels, \(60, 12\)"):
+        replace(rows(), known=known)
 
 
 def test_counted_rows() -> None:
@@ -106,7 +148,8 @@ def test_the_fingerprint_covers_all_that_training_depends_on() -> None:
     others = [
         replace(base, X=base.X + 1),
         replace(base, X=base.X.astype(np.float32)),
-        replace(base, Y=base.Y[::-1]),
+        replace(base, Y=base.Y & (np.arange(12) != 5)),
+        replace(base, known=None),
         replace(base, scored=scored),
         replace(base, n_counted=None),
         replace(base, sample_weight=None),
@@ -122,7 +165,6 @@ def test_the_fingerprint_covers_nothing_else() -> None:
     for same in (
         replace(base, X=np.asfortranarray(base.X)),
         replace(base, name="another", ids=None, feature_names=None),
-        replace(base, labelled=None),
     ):
         assert same.fingerprint == base.fingerprint
     assert replace(base, n_counted=60).fingerprint == replace(base, n_counted=None).fingerprint
@@ -210,7 +252,6 @@ def test_an_unscored_node_that_does_not_exist() -> None:
         ({"scored": np.ones(12)}, ArgumentError, "scored"),
         ({"feature_names": ("a",)}, DataError, "1 feature name for 4 features"),
         ({"ids": ("a",)}, DataError, "ids has 1 value for 60 rows"),
-        ({"labelled": np.ones(61, dtype=bool)}, DataError, "labelled has 61 values"),
         ({"sample_weight": np.ones(2)}, DataError, "sample_weight has 2 values"),
         ({"n_counted": 0}, ArgumentError, "n_counted must be None or a whole number from 1 to 60"),
         ({"n_counted": 61}, ArgumentError, "n_counted"),
@@ -244,7 +285,7 @@ def test_training_and_validation_rows_together(splits: DatasetSplits) -> None:
     assert np.array_equal(both.Y, np.concatenate([splits.train.Y, splits.valid.Y]))
     assert (len(both), both.n_counted) == (30, 20)
     assert np.array_equal(both.counted_Y, splits.train.Y)
-    assert (both.ids, both.labelled, both.sample_weight) == (None, None, None)
+    assert (both.ids, both.known, both.sample_weight) == (None, None, None)
     without = replace(splits, valid=None)
     assert without.train_and_valid is splits.train
 
@@ -252,11 +293,14 @@ def test_training_and_validation_rows_together(splits: DatasetSplits) -> None:
 def test_what_belongs_to_rows_is_joined_too(splits: DatasetSplits) -> None:
     assert splits.valid is not None
     weights = np.full(10, 0.5, dtype=np.float32)
-    train = replace(splits.train, labelled=np.arange(20) > 2, ids=tuple("abcdefghijklmnopqrst"))
+    known = np.repeat((np.arange(20) > 2)[:, None], len(splits.hierarchy), axis=1)
+    train = replace(splits.train, Y=splits.train.Y & known, known=known, ids=tuple("abcdefghijklmnopqrst"))
     valid = replace(splits.valid, sample_weight=weights, ids=tuple("0123456789"))
     both = replace(splits, train=train, valid=valid).train_and_valid
-    assert both.labelled is not None
-    assert both.labelled.tolist() == [False] * 3 + [True] * 27
+    assert both.known is not None
+    assert both.known.all(axis=1).tolist() == both.known.any(axis=1).tolist() == [False] * 3 + [True] * 27
+    assert both.counted_known is not None
+    assert np.array_equal(both.counted_known, known)
     assert both.sample_weight is not None
     assert both.sample_weight.tolist() == [1.0] * 20 + [0.5] * 10
     assert both.sample_weight.dtype == np.float32

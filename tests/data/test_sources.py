@@ -95,8 +95,8 @@ def test_a_row_whose_class_is_missing_has_no_labels(tmp_path: Path) -> None:
     path = tmp_path / "small.train.arff"
     path.write_text(path.read_text(encoding="utf-8").replace("1,a\n", "1,?\n"), encoding="utf-8")
     train = load_dataset("small", tmp_path).train
-    assert train.labelled is not None
-    assert train.labelled.tolist() == [False, True]
+    assert train.known is not None
+    assert train.known.any(axis=1).tolist() == train.known.all(axis=1).tolist() == [False, True]
     assert not train.Y[0].any()
     assert len(train.with_labels_only()) == 1
 

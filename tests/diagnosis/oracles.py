@@ -54,6 +54,7 @@ class Case(NamedTuple):
     scored: Bools | None
     highest_member_probs: Floats | None
     uncertainty: Floats | None
+    known: Bools | None = None
 
 
 def predict(probs: Floats, values: NDArray[np.float64], rule: str, hierarchy: NamesAndEdges) -> Bools:
@@ -70,9 +71,9 @@ def chance(rows: int, positives: int, rank: int, hits: int) -> Fraction:
     return Fraction(ways, math.comb(rows, rank))
 
 
-def rank_chance(p: list[float], rows: list[int]) -> Fraction:
+def rank_chance(p: list[float], of_positives: list[float]) -> Fraction:
     """The smallest tail at the 1st, 2nd, 4th, ... and last of the positives, times the number of these."""
-    own = sorted((p[row] for row in rows), reverse=True)
+    own = sorted(of_positives, reverse=True)
     places = {len(own)} | {2**power for power in range(20) if 2**power <= len(own)}
     tails = []
     for place in places:
@@ -111,17 +112,25 @@ def most(counts: dict[int, int]) -> tuple[int, int]:
 
 def diagnose(case: Case) -> list[Node]:
     predicted = predict(case.probs, case.thresholds.values, case.thresholds.rule, case.hierarchy)
+    if case.known is not None:
+        predicted &= case.known
+        case = case._replace(Y=case.Y & case.known)
     return [_diagnose_node(case, predicted, column) for column in range(len(case.hierarchy))]
 
 
 def _diagnose_node(case: Case, predicted: Bools, column: int) -> Node:
-    hierarchy, total = case.hierarchy, len(case.Y)
+    hierarchy = case.hierarchy
     threshold = [float(value) for value in case.thresholds.values]
-    p = [float(value) for value in case.probs[:, column]]
-    rows = [row for row in range(total) if case.Y[row, column]]
+    p = {
+        row: float(value)
+        for row, value in enumerate(case.probs[:, column])
+        if case.known is None or case.known[row, column]
+    }
+    values = list(p.values())
+    rows = [row for row in p if case.Y[row, column]]
 
     unsure = None
-    concerned = [row for row in range(total) if case.Y[row, column] or predicted[row, column]]
+    concerned = [row for row in p if case.Y[row, column] or predicted[row, column]]
     if case.uncertainty is not None and concerned:
         unsure = math.fsum(float(case.uncertainty[row, column]) for row in concerned) / len(concerned)
 
@@ -133,12 +142,12 @@ def _diagnose_node(case: Case, predicted: Bools, column: int) -> Node:
         return Node("found", unsure)
 
     best = max(p[row] for row in rows)
-    rank = sum(value >= best for value in p)
-    by_chance = rank_chance(p, rows)
-    auc = share_of_pairs([p[row] for row in rows], [p[row] for row in range(total) if row not in rows])
+    rank = sum(value >= best for value in values)
+    by_chance = rank_chance(values, [p[row] for row in rows])
+    auc = share_of_pairs([p[row] for row in rows], [p[row] for row in p if row not in rows])
     f1s = {}
     for cut in sorted({p[row] for row in rows}):
-        claimed, hits = sum(value >= cut for value in p), sum(p[row] >= cut for row in rows)
+        claimed, hits = sum(value >= cut for value in values), sum(p[row] >= cut for row in rows)
         f1s[cut] = Fraction(2 * hits, claimed + len(rows))
     cut = max(f1s, key=lambda value: (f1s[value], value))
 
@@ -154,11 +163,11 @@ def _diagnose_node(case: Case, predicted: Bools, column: int) -> Node:
 
     member_hits, everywhere, member_chance = 0, 0, Fraction(1)
     if case.highest_member_probs is not None:
-        reached = [row for row in range(total) if float(case.highest_member_probs[row, column]) >= threshold[column]]
+        reached = [row for row in p if float(case.highest_member_probs[row, column]) >= threshold[column]]
         member_hits = len(set(reached) & set(rows))
         if member_hits:
             everywhere = len(reached)
-            member_chance = chance(total, len(rows), everywhere, member_hits)
+            member_chance = chance(len(p), len(rows), everywhere, member_hits)
 
     reasons = []
     if case.training[column] == 0:
@@ -181,8 +190,8 @@ def _diagnose_node(case: Case, predicted: Bools, column: int) -> Node:
         rank_chance=by_chance,
         auc=auc,
         cut_prob=cut,
-        cut_next=max((value for value in p if value < cut), default=-1.0),
-        cut_rank=sum(value >= cut for value in p),
+        cut_next=max((value for value in values if value < cut), default=-1.0),
+        cut_rank=sum(value >= cut for value in values),
         cut_hits=sum(p[row] >= cut for row in rows),
         blocked_rows=len(blocked),
         blocked_by=most(blockers)[1],
@@ -222,6 +231,7 @@ def cases(draw: st.DrawFn) -> Case:
         scored=draw(st.one_of(st.none(), hnp.arrays(np.bool_, nodes))),
         highest_member_probs=among_idle(cells()) if draw(st.booleans()) else None,
         uncertainty=among_idle(cells()) if draw(st.booleans()) else None,
+        known=draw(st.one_of(st.none(), hnp.arrays(np.bool_, (rows + idle, nodes), fill=st.booleans()))),
     )
 
 
@@ -251,6 +261,7 @@ def crowded_case(seed: int) -> Case:
         scored=None,
         highest_member_probs=np.maximum(probs, rng.integers(0, 5, (rows, nodes)) / 4),
         uncertainty=rng.random((rows, nodes)),
+        known=rng.random((rows, nodes)) < 0.8 if seed % 2 else None,
     )
 
 
@@ -275,4 +286,5 @@ def disagreeing_case(seed: int) -> Case:
         scored=None,
         highest_member_probs=np.where(reached, 0.5, probs),
         uncertainty=None,
+        known=rng.random((rows, nodes)) < 0.9 if seed % 2 else None,
     )

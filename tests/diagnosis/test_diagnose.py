@@ -43,6 +43,7 @@ def diagnosis_of(case: Case) -> NodeDiagnosis:
         scored=case.scored,
         highest_member_probs=case.highest_member_probs,
         uncertainty=case.uncertainty,
+        known=case.known,
     )
 
 
@@ -63,7 +64,8 @@ def compare(case: Case, cells: int, matches: int) -> None:
         result = diagnosis_of(case)
     expected = oracles.diagnose(case)
     assert result.hierarchy is case.hierarchy
-    assert result.all_rows == len(case.Y)
+    known = np.ones(case.Y.shape, dtype=bool) if case.known is None else case.known
+    assert result.known_rows.tolist() == known.sum(axis=0).tolist()
     assert result.rule == case.thresholds.rule
     assert result.thresholds.tolist() == case.thresholds.values.tolist()
     assert result.training_rows.tolist() == case.training.tolist()
@@ -82,9 +84,9 @@ def compare(case: Case, cells: int, matches: int) -> None:
             getattr(result, name), [or_nan(getattr(node, name)) for node in expected], rtol=1e-9, atol=1e-12
         )
     predicted = oracles.predict(case.probs, case.thresholds.values, case.thresholds.rule, case.hierarchy)
-    for field in dataclasses.fields(result.scores):
-        ours, theirs = (getattr(scores, field.name) for scores in (result.scores, node_scores(case.Y, predicted)))
-        assert ours.tolist() == theirs.tolist()
+    scores = node_scores(case.Y, predicted, known)
+    for field in dataclasses.fields(scores):
+        assert getattr(result.scores, field.name).tolist() == getattr(scores, field.name).tolist()
     for column, node in enumerate(expected):
         assert bool(result.explain(column)) == (node.state == "missed")
 
@@ -121,6 +123,20 @@ def test_nodes_that_are_not_scored_have_scores() -> None:
     assert result.state.tolist() == ["found", "missed", "not_scored"]
     assert result.scores.true_positives.tolist() == [2, 0, 1]
     assert result.reasons == ((), ("confused_with_sibling",), ())
+
+
+def test_rows_where_a_node_is_unknown_count_nowhere_for_it() -> None:
+    known = np.ones((3, 3), dtype=bool)
+    known[[1, 2], [2, 1]] = False  # the dog of row 1 and whether row 2 has a cat
+    result = diagnose(Y & known, PROBS, PETS, HALF, [2, 1, 1], known=known)
+    assert result.known_rows.tolist() == [3, 2, 2]
+    assert result.state.tolist() == ["found", "missed", "no_rows"]
+    assert result.scores.predicted.tolist() == [2, 0, 1]
+    shy = Thresholds(np.array([0.5, 0.5, 0.9]))
+    explanation = diagnose(Y & known, PROBS, PETS, shy, [2, 1, 1], known=known).explain(1)
+    assert explanation.startswith("Not separated: its only positive ranks 1st of 2 rows")
+    with pytest.raises(LabelError, match="known must be boolean"):
+        diagnose(Y, PROBS, PETS, HALF, [2, 1, 1], known=known[:2])
 
 
 def test_roots_are_siblings() -> None:

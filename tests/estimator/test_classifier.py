@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from rarenode.errors import (
     UnknownLabelError,
 )
 from rarenode.estimator import RareNodeClassifier
+from rarenode.hierarchy.three_valued import complete_labels
 from rarenode.metrics import node_scores, summary
 from rarenode.resampling import make_resampler
 from rarenode.thresholds import make_strategy
@@ -220,6 +223,23 @@ class TestFit:
         assert dict(zip(tree.nodes, fitted.model_.scored.tolist(), strict=True)) == {
             "root": False, "a": True, "b": True, "c": True,
         }  # fmt: skip
+
+    @pytest.mark.parametrize("make", [classifier, best])
+    def test_labels_that_are_unknown(self, make: Callable[..., RareNodeClassifier]) -> None:
+        missing = np.random.default_rng(0).random(Y.shape) < 0.15
+        targets = np.where(missing, np.nan, Y)
+        known_Y, known = complete_labels(TREE, Y & ~missing, absent=~Y & ~missing, unknown=missing)
+        assert known is not None
+        fitted = make().fit(X, targets)
+        rows = replace(training_rows(), Y=known_Y, known=known)
+        assert np.array_equal(fitted.predict_proba(X), make().fit(X, targets).predict_proba(X))
+        model = fit_model(rows, fitted._settings()).model
+        assert np.array_equal(fitted.model_.predict_proba(X), model.predict_proba(X))
+        f1 = node_scores(known_Y, fitted.predict(X), known).f1
+        assert fitted.score(X, targets) == f1.mean() != fitted.score(X, Y)
+        assert fitted.diagnose(X, targets).known_rows.tolist() == known.sum(axis=0).tolist()
+        validated = make().fit(X, Y, eval_set=(X[:20], targets[:20]))
+        assert np.isfinite(validated.score(X, targets))
 
     def test_rows_that_do_not_match(self) -> None:
         with pytest.raises(ValueError, match="inconsistent numbers of samples"):

@@ -10,6 +10,7 @@ from rarenode.errors import HierarchyError, LabelError, UnknownLabelError
 from rarenode.estimator.targets import read_targets
 from rarenode.hierarchy import Hierarchy
 
+pd = pytest.importorskip("pandas")
 TREE = Hierarchy.from_edges([("animal", "cat"), ("animal", "dog"), ("plant", "rose")])
 CAT_AND_ROSE = [[1, 1, 1, 0, 1], [1, 0, 0, 1, 0]]
 """Rows {cat, rose} and {dog}, closed; the columns are animal, plant, cat, dog, rose."""
@@ -113,3 +114,49 @@ class TestRefusals:
             read_targets([0.1, 0.2, 0.3], None)
         with pytest.raises(HierarchyError, match="must not be empty"):
             read_targets(["", "a"], None)
+
+
+class TestUnknown:
+    """1 is present, 0 absent, and what is missing unknown. Columns: animal, plant, cat, dog, rose."""
+
+    ROWS = ((np.nan, 0, 1, np.nan, np.nan), (1, np.nan, np.nan, 0, np.nan), (0, 0, np.nan, 0, 1))
+    Y = ((1, 0, 1, 0, 0), (1, 0, 0, 0, 0), (0, 1, 0, 0, 1))
+    KNOWN = ((1, 1, 1, 0, 1), (1, 0, 0, 1, 0), (1, 1, 1, 1, 1))
+
+    @pytest.mark.parametrize(
+        "given",
+        [
+            np.array(ROWS),
+            np.array(ROWS, dtype=np.float32),
+            [list(row) for row in ROWS],
+            np.array([[None if v != v else v for v in row] for row in ROWS], dtype=object),
+            np.ma.masked_invalid(np.array(ROWS)),
+            np.ma.array(np.nan_to_num(np.array(ROWS), nan=1).astype(int), mask=np.isnan(np.array(ROWS))),
+            pd.DataFrame(np.array(ROWS), columns=list(TREE.nodes)),
+            pd.DataFrame(np.array(ROWS), columns=list(TREE.nodes)).astype("Int64"),
+            pd.DataFrame(np.array(ROWS), columns=list(TREE.nodes)).astype("boolean"),
+            polars.DataFrame(np.array(ROWS), list(TREE.nodes)).fill_nan(None).cast(polars.Int64),
+            polars.DataFrame(np.array(ROWS), list(TREE.nodes)).fill_nan(None).cast(polars.Boolean),
+        ],
+        ids=["float", "single", "lists", "objects", "masked", "ints", "pandas", "Int64", "boolean", "polars", "bool"],
+    )
+    def test_every_form_means_the_same(self, given: Any) -> None:
+        targets = read_targets(given, TREE)
+        assert targets.Y.astype(int).tolist() == [list(row) for row in self.Y]
+        assert targets.known is not None
+        assert targets.known.astype(int).tolist() == [list(row) for row in self.KNOWN]
+
+    def test_nothing_is_missing(self) -> None:
+        assert read_targets([{"cat"}], TREE).known is None
+        assert read_targets(np.ma.array([[1, 0, 1, 0, 0]]), TREE).known is None
+        assert read_targets(np.array([[1, 0, 1, 0, 0]], dtype=object), TREE).Y.astype(int).tolist() == [[1, 0, 1, 0, 0]]
+        assert read_targets([[np.nan, np.nan, 1, 0, 0], [0, np.nan, 0, 0, 1]], TREE).known is not None
+        assert read_targets([[np.nan, 0, 1, 0, 0], [0, np.nan, 0, 0, 1]], TREE).known is None  # as all follows
+
+    def test_other_objects_are_refused(self) -> None:
+        with pytest.raises(LabelError, match="missing where they are unknown; got 'yes'"):
+            read_targets(np.array([[1, None, "yes", 0, 0]], dtype=object), TREE)
+        with pytest.raises(LabelError, match="must be 0 or 1, got 2"):
+            read_targets([[np.nan, 2, 0, 0, 0]], TREE)
+        with pytest.raises(ValueError, match="NaN"):
+            read_targets([1.0, np.nan, 0.0], None)

@@ -22,7 +22,8 @@ from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.errors import ArgumentError, DataError, LabelError, TrainingError
 from rarenode.models.forest import ROWS_AT_A_TIME, Forest, ForestSizes, find_leaf
 from rarenode.models.forest_growth import grow_forest
-from tests.strategies import closed_labels, hierarchies
+from tests import oracles
+from tests.strategies import closed_labels, hierarchies, three_valued
 
 Floats = NDArray[np.float32]
 Bools = NDArray[np.bool_]
@@ -574,13 +575,13 @@ def test_arrays_that_are_no_forest_are_refused(change: Callable[[dict[str, Any]]
 @pytest.mark.parametrize(("features", "nodes"), [(0, 4), (2, 0), (2.0, 4)])
 def test_a_forest_without_features_or_nodes_is_refused(features: Any, nodes: Any) -> None:
     with pytest.raises(ArgumentError, match="whole number"):
-        Forest(features=features, nodes=nodes, **small_arrays())
+        Forest(features=features, nodes=nodes, hierarchy=None, **small_arrays())
 
 
 @settings(max_examples=200)
 @given(st.data())
 def test_damaged_arrays_are_refused_or_harmless(drawn: st.DataObject) -> None:
-    arrays = small_arrays()
+    description, arrays = drawn.draw(st.sampled_from([lambda: (DESCRIPTION, small_arrays()), small_and_unknown]))()
     for _ in range(drawn.draw(st.integers(1, 3))):
         array = arrays[drawn.draw(st.sampled_from(sorted(arrays)))]
         at = drawn.draw(st.integers(0, len(array) - 1))
@@ -589,9 +590,151 @@ def test_damaged_arrays_are_refused_or_harmless(drawn: st.DataObject) -> None:
         else:
             array[at] = drawn.draw(st.one_of(st.integers(-2, 8), st.sampled_from([-(2**31), 2**31 - 1])))
     try:
-        forest = Forest.from_arrays(DESCRIPTION, arrays, SMALL)
+        forest = Forest.from_arrays(description, arrays, SMALL)
     except ArgumentError:
         return
     probs = forest.predict_proba(drawn.draw(features(3, 2)))
     assert ((probs >= 0) & (probs <= 1)).all()
     assert (probs[:, SMALL.edge_parents] >= probs[:, SMALL.edge_children]).all()
+
+
+# --- unknown labels --------------------------------------------------------------------------------------------------
+
+
+class HalfKnown(NamedTuple):
+    hierarchy: Hierarchy
+    X: Floats
+    Y: Bools
+    known: Bools
+    queries: Floats
+    weights: Floats | None
+
+    def grow(self, **options: Any) -> Forest:
+        given: dict[str, Any] = {"scored": np.ones(len(self.hierarchy), dtype=np.bool_), "trees": 3, "seed": 5}
+        given |= {"sample_weight": self.weights, "known": self.known, "hierarchy": self.hierarchy}
+        return grow_forest(self.X, self.Y, **(given | options))
+
+
+@st.composite
+def half_known(draw: st.DrawFn) -> HalfKnown:
+    hierarchy = draw(hierarchies(7))
+    rows, width = draw(st.integers(1, 12)), draw(st.integers(1, 3))
+    Y, known = draw(three_valued(hierarchy, rows))
+    some = st.sampled_from([0.0, 1.0, 0.25, 3.0])
+    weights = draw(st.none() | hnp.arrays(np.float32, rows, elements=some).filter(lambda w: w.any()))
+    return HalfKnown(hierarchy, draw(features(rows, width)), Y, known, draw(features(4, width)), weights)
+
+
+def shares_of_known_rows(forest: Forest, case: HalfKnown, X: Floats) -> NDArray[np.float64]:
+    """The formula, before the constraint: rows count as often as leaves hold them, by weight, if the node is known."""
+    weights = np.ones(len(case.X)) if case.weights is None else case.weights.astype(np.float64)
+    kept = weights > 0
+    Y, known, weights = case.Y[kept], case.known[kept], weights[kept]
+    trees = [as_dicts(forest, root) for root in forest.roots.tolist()]
+    probs = np.zeros((len(X), Y.shape[1]))
+    for row, x in enumerate(X.tolist()):
+        near = np.zeros(len(Y))
+        for tree in trees:
+            here = tree
+            while "rows" not in here:
+                here = here["left"] if x[here["feature"]] <= here["threshold"] else here["right"]
+            near[here["rows"]] += weights[here["rows"]] / weights[here["rows"]].sum() / len(trees)
+        for node in range(Y.shape[1]):
+            rows = known[:, node]
+            counts = near if near[rows].any() else weights
+            if rows.any():
+                probs[row, node] = counts[rows & Y[:, node]].sum() / counts[rows].sum()
+    return probs
+
+
+@given(half_known(), st.integers(1, 4), st.sampled_from([1, 64]))
+def test_rows_where_a_node_is_unknown_say_nothing_about_it(case: HalfKnown, smallest_leaf: int, targets: int) -> None:
+    forest = case.grow(smallest_leaf=smallest_leaf, projection=targets)
+    for X in (case.X, case.queries):
+        probs = forest.predict_proba(X)
+        assert (probs[:, case.hierarchy.edge_parents] >= probs[:, case.hierarchy.edge_children]).all()
+        assert ((probs >= 0) & (probs <= 1)).all()
+        expected = oracles.constrain(shares_of_known_rows(forest, case, X), case.hierarchy)
+        np.testing.assert_allclose(probs, expected, rtol=0, atol=1e-6)
+
+
+@given(half_known())
+def test_a_forest_with_unknown_labels_is_saved_with_them(case: HalfKnown) -> None:
+    forest = case.grow()
+    again = Forest.from_arrays(forest.describe(), forest.arrays(), case.hierarchy)
+    assert_same(forest, again)
+    np.testing.assert_array_equal(again.predict_proba(case.queries), forest.predict_proba(case.queries))
+    counted = case.known if case.weights is None else case.known[case.weights > 0]
+    assert forest.describe().get("unknown", 0) == (~counted).sum()
+    assert ("unknown" in forest.describe()) == ("unknown_columns" in forest.arrays()) == (not counted.all())
+
+
+def test_a_mask_of_what_is_known_everywhere_is_none(data: DatasetSplits) -> None:
+    masked = grow(data, known=np.ones(data.train.Y.shape, dtype=np.bool_), hierarchy=data.hierarchy)
+    plain = grow(data)
+    assert masked.arrays().keys() == plain.arrays().keys()
+    assert_same(masked, plain)
+    np.testing.assert_array_equal(masked.predict_proba(data.test.X), plain.predict_proba(data.test.X))
+
+
+def test_splits_take_the_nodes_share_for_what_is_unknown(recorded: list[Recorder]) -> None:
+    """As if a column were standardised over its known rows, and 0, its mean, elsewhere; then centred."""
+    rng = np.random.default_rng(3)
+    flat = Hierarchy.from_edges([], nodes=list("abc"))
+    X, known = rng.standard_normal((30, 2), dtype=np.float32), rng.random((30, 3)) < 0.7
+    Y = (rng.random((30, 3)) < 0.4) & known
+    scored = np.ones(3, dtype=np.bool_)
+    grow_forest(X, Y, scored=scored, trees=1, seed=0, rarity=1.0, known=known, hierarchy=flat)
+    share = np.array([Y[known[:, node], node].mean() for node in range(3)])
+    expected = np.where(known, Y - share, 0) / np.sqrt(share * (1 - share))
+    np.testing.assert_allclose(recorded[0].targets, expected - expected.mean(axis=0), atol=1e-12)
+
+
+def test_a_child_that_is_known_more_often_raises_its_parent() -> None:
+    chain = Hierarchy.from_edges([("a", "b")])
+    Y = np.array([[1, 1], [0, 0], [0, 0]], dtype=np.bool_)
+    known = np.array([[1, 1], [1, 0], [1, 0]], dtype=np.bool_)  # no completed labels: b is unknown where a is absent
+    X = np.zeros((3, 1), dtype=np.float32)
+    forest = grow_forest(X, Y, scored=np.ones(2, dtype=np.bool_), trees=2, seed=0, known=known, hierarchy=chain)
+    assert forest.predict_proba(X[:1]).tolist() == [[1.0, 1.0]]
+
+
+def test_unknown_labels_need_a_hierarchy(data: DatasetSplits) -> None:
+    known = data.train.Y | (np.arange(len(data.train)) > 3)[:, None]
+    with pytest.raises(ArgumentError, match="needs the hierarchy"):
+        grow(data, known=known)
+    with pytest.raises(LabelError, match="known must be boolean"):
+        grow(data, known=known[1:], hierarchy=data.hierarchy)
+
+
+def small_and_unknown() -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The small forest, where b and c are unknown in row 0."""
+    arrays = small_arrays()
+    arrays["unknown_starts"] = np.array([0, 2, 2, 2], dtype=np.int32)
+    arrays["unknown_columns"] = np.array([2, 3], dtype=np.int32)
+    return DESCRIPTION | {"unknown": 2}, arrays
+
+
+def test_the_small_forest_with_unknown_labels() -> None:
+    """Row 2 weighs 4/6, the others 1/6 each: of 5/6 that know b and c, 4/6 have them. The constraint raises d."""
+    forest = Forest.from_arrays(*small_and_unknown(), SMALL)
+    probs = forest.predict_proba(np.array([[0, 0]], np.float32))
+    np.testing.assert_allclose(probs, [[5 / 6, 4 / 5, 4 / 5, 4 / 5]], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda arrays: arrays.pop("unknown_starts"), "'unknown_starts' is missing"),
+        (swap("unknown_columns", lambda a: a[:-1]), r"'unknown_columns' is int32 \(1,\)"),
+        (put("unknown_starts", 3, 1), "'unknown_starts' goes from 0 to 1"),
+        (put("unknown_starts", 1, 3), "'unknown_starts' has 2 at 1: it must not fall"),
+        (put("unknown_columns", 1, 4), "'unknown_columns' has 4 at 1: it must be from 0 to 3"),
+        (put("unknown_columns", 1, 2), "'unknown_columns' has 2 at 1: it must be more than the value before"),
+    ],
+)
+def test_unknown_labels_that_are_none_are_refused(change: Callable[[dict[str, Any]], None], message: str) -> None:
+    description, arrays = small_and_unknown()
+    change(arrays)
+    with pytest.raises(ArgumentError, match=message):
+        Forest.from_arrays(description, arrays, SMALL)

@@ -29,6 +29,7 @@ from tests.strategies import (
     plain_names,
     problems,
     tame_logits,
+    three_valued,
     trees,
 )
 
@@ -601,3 +602,78 @@ def test_weights_of_your_own() -> None:
     loss = RareNodeLoss(hierarchy, weights, reduction="none")
     labels = torch.tensor([[True, False]])
     torch.testing.assert_close(loss(torch.zeros(1, 2), labels), np.log(2) * torch.tensor([[2.0, 7.0]]))
+
+
+# --- unknown labels ------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def half_known(draw: st.DrawFn, distinct: bool = False) -> tuple[Problem, NDArray[np.bool_]]:
+    problem = draw(problems(distinct=distinct))
+    labels, known = draw(three_valued(problem.hierarchy, problem.logits.shape[1]))
+    return problem._replace(labels=labels), known
+
+
+@given(half_known(), reductions, st.sampled_from((None, *FOCUSES)), st.data())
+def test_unknown_cells_add_nothing(
+    case: tuple[Problem, NDArray[np.bool_]], reduction: Reduction, focus: Focus | None, data: st.DataObject
+) -> None:
+    problem, known = case
+    nodes = len(problem.hierarchy)
+    pair, rows = data.draw(node_weight_pairs(nodes)), np.linspace(0.5, 2, len(known))
+    scored = np.array([True, *data.draw(st.lists(st.booleans(), min_size=nodes - 1, max_size=nodes - 1))])
+    loss = RareNodeLoss(problem.hierarchy, weights_of(*pair), focus, scored=scored, reduction=reduction)
+    expected = oracles.reduce(expected_loss(problem, pair, focus) * rows[:, None], scored, reduction, known)
+    for mask in (known, torch.tensor(known)):
+        found = loss(*tensors(problem), row_weights=rows, known=mask).numpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
+
+
+@given(half_known(distinct=True))
+def test_unknown_cells_have_no_gradient(case: tuple[Problem, NDArray[np.bool_]]) -> None:
+    problem, known = case
+    logits, labels = tensors(problem, grad=True)
+    RareNodeLoss(problem.hierarchy)(logits, labels, known=known).backward()
+    assert logits.grad is not None
+    factor = np.broadcast_to(known / max(1, known.sum()), problem.logits.shape)
+    expected = oracles.loss_gradient(problem.logits, problem.labels, problem.hierarchy, factor)
+    np.testing.assert_allclose(logits.grad.numpy(), expected, rtol=1e-8, atol=1e-12)
+    assert not logits.grad.numpy()[:, ~known].any()
+
+
+@given(half_known(), st.sampled_from((None, *FOCUSES)), st.data())
+def test_what_is_predicted_at_unknown_cells_does_not_matter(
+    case: tuple[Problem, NDArray[np.bool_]], focus: Focus | None, data: st.DataObject
+) -> None:
+    problem, known = case
+    others = data.draw(arrays_of(tame_logits, problem.logits.shape))
+    changed = problem._replace(logits=np.where(known, problem.logits, others))
+    losses, gradients = [], []
+    for one in (problem, changed):
+        logits, labels = tensors(one, grad=True)
+        loss = RareNodeLoss(problem.hierarchy, focus=focus)(logits, labels, known=known)
+        loss.backward()
+        assert logits.grad is not None
+        losses.append(float(loss.detach()))
+        gradients.append(logits.grad.numpy())
+    assert losses[0] == losses[1]
+    assert np.array_equal(gradients[0], gradients[1])
+
+
+@given(problems(), reductions)
+def test_if_all_is_known_nothing_changes(problem: Problem, reduction: Reduction) -> None:
+    loss = RareNodeLoss(problem.hierarchy, reduction=reduction)
+    everywhere = np.ones(problem.labels.shape, dtype=np.bool_)
+    assert torch.equal(loss(*tensors(problem), known=everywhere), loss(*tensors(problem)))
+
+
+def test_if_nothing_is_known_the_loss_is_0() -> None:
+    for reduction in ("mean", "sum"):
+        loss = RareNodeLoss(DIAMOND, reduction=reduction)
+        assert float(loss(torch.ones(2, 4), torch.zeros(2, 4), known=np.zeros((2, 4), dtype=np.bool_))) == 0
+
+
+@pytest.mark.parametrize("known", [np.ones((2, 4)), np.ones((1, 4), dtype=np.bool_), np.ones(4, dtype=np.bool_)])
+def test_what_is_known_must_be_boolean_and_have_the_shape_of_the_labels(known: Any) -> None:
+    with pytest.raises(LabelError, match=r"known must be boolean of the shape \(2, 4\)"):
+        RareNodeLoss(DIAMOND)(torch.zeros(2, 4), torch.zeros(2, 4), known=known)

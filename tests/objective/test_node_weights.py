@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from rarenode import Hierarchy, node_weights
 from rarenode.errors import ArgumentError, LabelError, NotClosedError
+from rarenode.objective.weights import rarity
 from tests import oracles
-from tests.strategies import Graph, closed_labels, graphs, hierarchies, plain_names, trees
+from tests.strategies import Graph, closed_labels, graphs, hierarchies, plain_names, three_valued, trees
 
 Form = Literal["as_published", "as_described"]
 Classes = Literal["nodes", "binary"]
@@ -173,3 +174,46 @@ def test_unknown_options_are_refused_by_name(wrong: dict[str, str]) -> None:
     (value,) = wrong.values()
     with pytest.raises(ArgumentError, match=value):
         node_weights(LABELS, TREE, **wrong)  # type: ignore[arg-type]
+
+
+# --- unknown labels ------------------------------------------------------------------------------------------------
+
+
+@given(hierarchies(), st.integers(1, 6), w0s, st.sampled_from(SIDES), st.sampled_from(RESCALINGS), st.data())
+def test_a_node_counts_among_the_rows_where_it_is_known(
+    hierarchy: Hierarchy,
+    rows: int,
+    w0: float,
+    side: oracles.Side,
+    rescaling: oracles.Rescaling,
+    data: st.DataObject,
+) -> None:
+    Y, known = data.draw(three_valued(hierarchy, rows))
+    found = node_weights(Y, hierarchy, w0, side=side, rescaling=rescaling, known=known)
+    expected = oracles.node_weights(Y, hierarchy, w0, side, rescaling, len(hierarchy), known)
+    np.testing.assert_allclose(found.positive, expected.positive, rtol=1e-9)
+    np.testing.assert_allclose(found.negative, expected.negative, rtol=1e-9)
+
+
+@given(labelled(), st.sampled_from(("nodes", "binary")))
+def test_a_mask_of_what_is_known_everywhere_is_none(
+    case: tuple[Hierarchy, NDArray[np.bool_]], classes: Classes
+) -> None:
+    hierarchy, Y = case
+    everywhere = np.ones(Y.shape, dtype=np.bool_)
+    assert np.array_equal(node_weights(Y, hierarchy, known=everywhere).negative, node_weights(Y, hierarchy).negative)
+    shares = rarity(Y, hierarchy, classes, everywhere)  # by shares, although all is known
+    np.testing.assert_allclose(shares, rarity(Y, hierarchy, classes), rtol=1e-12)
+
+
+def test_unknown_labels_by_hand() -> None:
+    """Columns r a b c; a is in 2 of the 4 rows where it is known, c in 1 of 2."""
+    Y = LABELS
+    known = np.array([[1, 1, 1, 1], [1, 1, 1, 0], [1, 1, 1, 1], [1, 0, 1, 0], [1, 1, 1, 0]], dtype=np.bool_)
+    expected = [1 / (4 * (4 / 5 + 2 / 4 + 1 / 5 + 1 / 2)), 1.0, 1 / (4 * (1 / 5)), 1 / (4 * (1 / 2))]
+    np.testing.assert_allclose(rarity(Y, TREE, "nodes", known), expected)
+
+
+def test_what_is_known_must_fit() -> None:
+    with pytest.raises(LabelError, match="known must be boolean"):
+        node_weights(LABELS, TREE, known=np.ones((5, 3), dtype=np.bool_))

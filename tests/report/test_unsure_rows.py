@@ -27,6 +27,11 @@ class Case(NamedTuple):
     decided: Bools
     scored: Bools
 
+    @property
+    def known(self) -> Bools:
+        """Some cells, as a function of the case."""
+        return (np.cumsum(self.Y + 2 * self.decided, axis=0) + np.arange(self.Y.shape[1])) % 3 > 0
+
 
 @st.composite
 def cases(draw: st.DrawFn, elements: st.SearchStrategy[float]) -> Case:
@@ -37,11 +42,11 @@ def cases(draw: st.DrawFn, elements: st.SearchStrategy[float]) -> Case:
     return Case(Y, probs.astype(np.float32), decided, draw(hnp.arrays(np.bool_, shape[1])))
 
 
-def by_loops(case: Case) -> list[UnsureRow]:
+def by_loops(case: Case, known: Bools | None = None) -> list[UnsureRow]:
     """All rows, in their order."""
     found = []
     for row in range(len(case.Y)):
-        columns = [column for column in range(case.Y.shape[1]) if case.scored[column]]
+        columns = [c for c in range(case.Y.shape[1]) if case.scored[c] and (known is None or known[row, c])]
         bits = {column: oracles.entropy(float(case.probs[row, column])) for column in columns}
         uncertain = sorted((c for c in columns if bits[c] > 0), key=lambda c: (-bits[c], c))[:4]
         found.append(
@@ -70,6 +75,14 @@ def test_they_are_those_of_the_loop_whatever_the_size_of_blocks(case: Case, most
         assert replace(unsure, bits=expected.bits) == expected
     chosen = [every[unsure.row].bits for unsure in found]
     assert chosen == pytest.approx(sorted((row.bits for row in every), reverse=True)[:most], abs=1e-9)
+
+
+@given(cases(EIGHTHS))
+def test_cells_whose_label_is_unknown_do_not_count(case: Case) -> None:
+    found = find_unsure_rows(*case, known=case.known)
+    every = by_loops(case, case.known)
+    assert [replace(unsure, bits=0.0) for unsure in found] == [replace(every[row.row], bits=0.0) for row in found]
+    assert [unsure.bits for unsure in found] == pytest.approx([every[row.row].bits for row in found], abs=1e-9)
 
 
 @given(cases(ANY_PROBABILITY))

@@ -34,6 +34,7 @@ from rarenode.hierarchy import Terms
 from rarenode.metrics import cafa_scores, hierarchical_scores, summary
 from rarenode.training import Callback, Plan, TrainedModel, fit_model
 from tests.commands import succeed, write_arff
+from tests.training.problem import with_labels
 
 SMALL: dict[str, Any] = {
     "hidden_size": 8, "epochs": 2, "batch_size": 8, "dropout": 0.0, "learning_rate": 0.01, "n_trees": 3, "cv": 2,
@@ -175,7 +176,7 @@ class TestFit:
     def test_no_folder_is_left_by_data_that_cannot_be_used(self, data: Path, tmp_path: Path) -> None:
         rows = read_arff(data)
         with pytest.raises(DataError, match="no row has labels"):
-            Run.fit(replace(rows, labelled=np.zeros(len(rows), dtype=np.bool_)), tmp_path / "run", settings())
+            Run.fit(with_labels(rows, np.zeros(len(rows), dtype=np.bool_)), tmp_path / "run", settings())
         assert not (tmp_path / "run").exists()
 
     def test_arguments_that_mean_nothing(self, run: Run, data: Path, tmp_path: Path) -> None:
@@ -219,10 +220,10 @@ class TestFit:
         some = [line if place % 5 else ",".join([*line.split(",")[:-1], "?"]) for place, line in enumerate(lines[6:])]
         (tmp_path / "some.arff").write_text("\n".join([*lines[:6], *some]))
         rows = read_arff(tmp_path / "some.arff")
-        assert rows.labelled is not None
+        assert rows.known is not None
         with pytest.warns(RuntimeWarning, match=r"5 of 24 rows have no labels and are not used for training"):
             found = Run.fit(rows, tmp_path / "run", settings(), report=False)
-        assert_same(found.model, fit_model(rows.take(np.flatnonzero(rows.labelled)), settings()).model)
+        assert_same(found.model, fit_model(rows.take(np.flatnonzero(rows.known.any(axis=1))), settings()).model)
 
 
 class TestOneWay:
@@ -362,10 +363,10 @@ class TestEvaluate:
 
     def test_rows_without_labels_cannot_be_evaluated(self, run: Run, data: Path) -> None:
         rows = read_arff(data)
-        nothing = replace(rows, labelled=np.zeros(len(rows), dtype=np.bool_))
+        nothing = with_labels(rows, np.zeros(len(rows), dtype=np.bool_))
         with pytest.raises(DataError, match="no row has labels"):
             run.evaluate(nothing)
-        some = replace(rows, labelled=np.arange(len(rows)) % 2 == 0)
+        some = with_labels(rows, np.arange(len(rows)) % 2 == 0)
         assert run.evaluate(some).rows == len(rows) / 2
 
     def test_strategies_that_need_labels_are_refused(self, run: Run, unseen: Path) -> None:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rarenode import make_hierarchical
 from rarenode.config import Settings
@@ -35,6 +36,12 @@ def validation() -> Dataset:
     valid = data().valid
     assert valid is not None
     return valid
+
+
+def with_labels(rows: Dataset, labelled: NDArray[np.bool_]) -> Dataset:
+    """The rows, of which only some have labels."""
+    known = np.repeat(labelled[:, None], len(rows.hierarchy), axis=1)
+    return replace(rows, Y=rows.Y & known, known=known)
 
 
 def settings(**changes: Any) -> Settings:

@@ -16,7 +16,7 @@ from rarenode.training import TrainedModel, fit_model, train_model
 from rarenode.training.out_of_fold import cross_fit, hold_out, validate
 from tests import oracles
 from tests.training import problem
-from tests.training.problem import Recorder, data, rows, same, validation
+from tests.training.problem import Recorder, data, rows, same, validation, with_labels
 
 X = data().test.X
 
@@ -181,7 +181,7 @@ def test_rows_without_labels_are_left_out_with_a_warning(held_out: dict[str, Any
     """Not taken for rows without any node."""
     chosen = settings(epochs=1, thresholds="expected_f1" if held_out else "fixed", **held_out)
     labelled = np.arange(150) % 3 != 0
-    partly = replace(rows(), labelled=labelled, Y=rows().Y & labelled[:, None], name="survey.csv")
+    partly = replace(with_labels(rows(), labelled), name="survey.csv")
     with pytest.warns(RuntimeWarning, match=r"survey\.csv: 50 of 150 rows have no labels.*not used for training"):
         fitted = fit_model(partly, chosen)
     expected = fit_model(rows().take(np.flatnonzero(labelled)), chosen)
@@ -191,7 +191,7 @@ def test_rows_without_labels_are_left_out_with_a_warning(held_out: dict[str, Any
 
 
 def test_no_rows_with_labels() -> None:
-    nothing = replace(rows(), labelled=np.zeros(150, dtype=np.bool_), name="survey.csv")
+    nothing = replace(with_labels(rows(), np.zeros(150, dtype=np.bool_)), name="survey.csv")
     with pytest.raises(DataError, match=r"survey\.csv: no row has labels, so none can be used for training"):
         fit_model(nothing, settings())
     with pytest.raises(DataError, match="no row has labels"):

@@ -30,7 +30,7 @@ from rarenode.training import EpochRecord, OutOfFold, TrainedModel, train_model
 from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.out_of_fold import best_epoch, cross_fit, hold_out, remove_folds, validate
 from tests.training import problem
-from tests.training.problem import Recorder, rows, same, validation
+from tests.training.problem import Recorder, rows, same, validation, with_labels
 
 Indices = Any
 
@@ -118,10 +118,10 @@ def test_validation_rows_may_be_given(patience: int | None) -> None:
 def test_validation_rows_without_labels_are_left_out() -> None:
     labelled = np.arange(50) < 30
     with pytest.warns(RuntimeWarning, match="20 of 50 rows have no labels and are not used for validation"):
-        found = validate(rows(), settings(epochs=1, n_trees=1), replace(validation(), labelled=labelled))
+        found = validate(rows(), settings(epochs=1, n_trees=1), with_labels(validation(), labelled))
     assert np.array_equal(found.Y, validation().Y[:30])
     with pytest.raises(DataError, match="no row has labels, so none can be used for validation"):
-        validate(rows(), settings(), replace(validation(), labelled=np.zeros(50, dtype=np.bool_)))
+        validate(rows(), settings(), with_labels(validation(), np.zeros(50, dtype=np.bool_)))
 
 
 def test_settings_must_say_how_many_rows_to_hold_out() -> None:

@@ -21,6 +21,7 @@ from rarenode.data.features import as_features, content_arrays, stack_rows, take
 from rarenode.data.table_options import TableOptions, table_options
 from rarenode.errors import ArgumentError, DataError, LabelError
 from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy.labels import as_known
 
 ROOT = "root"
 """The name of the artificial root that tree-shaped benchmark files have."""
@@ -45,7 +46,8 @@ class Dataset:
     ids: tuple[str, ...] | None = None
     """Names of the rows; None numbers them from 0."""
     known: NDArray[np.bool_] | None = None
-    """(rows, nodes): where it is known whether a row has a node; None: everywhere. What is unknown is not in Y."""
+    """(rows, nodes): where it is known whether a row has a node; None: everywhere, as a mask of True becomes too. What
+    is unknown is not in Y."""
     sample_weight: NDArray[np.float32] | None = None
     """(rows,): how much each row counts in training; None: 1 each."""
     name: str = ""
@@ -91,11 +93,11 @@ class Dataset:
             raise ArgumentError(f"n_counted must be None or a whole number from 1 to {rows}, the rows; got {first!r}")
 
     def _check_known(self) -> None:
-        if self.known is None:
+        known = as_known(self.known, self.Y.shape)
+        object.__setattr__(self, "known", known)
+        if known is None:
             return
-        if self.known.dtype != np.bool_ or self.known.shape != self.Y.shape:
-            raise LabelError(f"known must be boolean and have the shape of Y, {self.Y.shape}; got {self.known.shape}")
-        wrong = self.Y & ~self.known
+        wrong = self.Y & ~known
         if wrong.any():
             row, node = np.argwhere(wrong)[0].tolist()
             raise LabelError(f"row {row} has the label {self.hierarchy.nodes[node]!r}, which known says is unknown")
@@ -188,6 +190,19 @@ class Dataset:
         """Labels of the rows that define the node weights."""
         return self.Y[: self.n_counted]
 
+    @property
+    def counted_known(self) -> NDArray[np.bool_] | None:
+        """Where labels of these rows are known; None: everywhere."""
+        return None if self.known is None else self.known[: self.n_counted]
+
+    @property
+    def known_rows(self) -> NDArray[np.int64]:
+        """(nodes,): in how many rows each node is known to be present or absent."""
+        if self.known is None:
+            return np.full(len(self.hierarchy), len(self), dtype=np.int64)
+        counts: NDArray[np.int64] = self.known.sum(axis=0, dtype=np.int64)
+        return counts
+
     def take(self, rows: NDArray[np.int64]) -> Self:
         """Some of the rows, in their order; if none of them is counted, all of them are."""
         chosen = np.sort(rows)
@@ -206,8 +221,7 @@ class Dataset:
         """The rows of which some label is known."""
         if self.known is None or self.known.any(axis=1).all():
             return self
-        rows = self.take(np.flatnonzero(self.known.any(axis=1)))
-        return replace(rows, known=None) if rows.known is not None and rows.known.all() else rows
+        return self.take(np.flatnonzero(self.known.any(axis=1)))
 
     @cached_property
     def fingerprint(self) -> str:

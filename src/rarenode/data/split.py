@@ -21,7 +21,8 @@ leaves fewer nodes of two rows or more on a single side, the row is moved. That 
 not be the fewest nodes that any split could leave: whether all can be on both sides is the problem of set splitting,
 which is NP-complete. Where every row is one path of a tree, none is left.
 
-Shares of rows are aims. Where many nodes are rare, the smaller side gets more than its share of rows.
+Shares of rows are aims. Where many nodes are rare, the smaller side gets more than its share of rows. A label that is
+unknown is one that the row does not have.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from rarenode.diagnosis.ranks import rank_positives
 from rarenode.diagnosis.reasons import Reason, reasons_that_apply, states_of
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
-from rarenode.hierarchy.labels import as_array, as_label_matrix
+from rarenode.hierarchy.labels import as_array, as_known, as_label_matrix
 from rarenode.metrics import NodeScores, node_scores
 from rarenode.thresholds.probabilities import as_probabilities
 from rarenode.thresholds.thresholds import Thresholds
@@ -40,6 +40,7 @@ def diagnose(
     scored: ArrayLike | None = None,
     highest_member_probs: Any = None,
     uncertainty: Any = None,
+    known: Any = None,
 ) -> NodeDiagnosis:
     """Determine for each node whether it is found, and for each missed node why it may be missed.
 
@@ -53,6 +54,8 @@ def diagnose(
         highest_member_probs: (rows, nodes), the highest probability of any single member, or the forest; None for a
             model with one member.
         uncertainty: (rows, nodes), the uncertainty of the model; None if unknown.
+        known: (rows, nodes), boolean: where labels are known; None: everywhere. A row counts nowhere for a node that is
+            unknown in it.
 
     Raises:
         ArgumentError: an argument is invalid; the message says which, and where.
@@ -71,6 +74,10 @@ def diagnose(
     if labels.shape != probabilities.shape:
         raise LabelError(f"labels {labels.shape} and probabilities {probabilities.shape} must have the same shape")
     predicted = thresholds.decide(probabilities, hierarchy)
+    cells = as_known(known, labels.shape)
+    if cells is not None:
+        labels, predicted = labels & cells, predicted & cells
+    known_rows = np.full(len(hierarchy), len(labels)) if cells is None else np.count_nonzero(cells, axis=0)
     training_rows = _as_counts(training_positives, len(hierarchy))
     mask = _as_mask(scored, len(hierarchy))
     highest = None if highest_member_probs is None else _as_member_probs(highest_member_probs, labels.shape)
@@ -83,12 +90,12 @@ def diagnose(
     # A missed node is predicted in none of its positives: where it reaches its threshold, it is blocked.
     blocked = positives.values(probabilities) >= thresholds.values[positives.nodes]
     blocked_rows = positives.count(blocked, len(hierarchy))
-    members = member_predictions(highest, thresholds.values, positives)
-    ranks = rank_positives(probabilities, positives.nodes, positives.rows)
+    members = member_predictions(highest, thresholds.values, positives, cells)
+    ranks = rank_positives(probabilities, positives.nodes, positives.rows, cells)
     confused_rows, confused_with = confused_siblings(labels, predicted, hierarchy, positives)
     return NodeDiagnosis(
         hierarchy=hierarchy,
-        all_rows=len(labels),
+        known_rows=known_rows,
         rule=thresholds.rule,
         state=state,
         scored=mask,
@@ -141,7 +148,7 @@ def diagnose_counts(
     zeros, unknown = np.zeros(nodes, dtype=np.int64), np.full(nodes, np.nan)
     return NodeDiagnosis(
         hierarchy=hierarchy,
-        all_rows=0,
+        known_rows=zeros,
         rule=thresholds.rule,
         state=state,
         scored=scored,

@@ -255,11 +255,13 @@ class MemberPredictions:
     """The probability of at least as many positives in a random choice of so many rows; 1 where there are none."""
 
 
-def member_predictions(highest: Probs | None, thresholds: Floats, positives: Positives) -> MemberPredictions:
+def member_predictions(
+    highest: Probs | None, thresholds: Floats, positives: Positives, known: Bools | None = None
+) -> MemberPredictions:
     """Count them, from the highest probability of any member (rows, nodes); None for a model with one member.
 
     That a member reaches the threshold in some rows of any kind means nothing. What counts is whether more of them are
-    positives than chance explains.
+    positives than chance explains. A row does not count for a node that is not ``known`` in it.
     """
     nodes = len(thresholds)
     hits, everywhere, chance = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64), np.ones(nodes)
@@ -267,9 +269,11 @@ def member_predictions(highest: Probs | None, thresholds: Floats, positives: Pos
         hits = positives.count(positives.values(highest) >= thresholds[positives.nodes], nodes)
         some = np.flatnonzero(hits)
         for block in row_blocks((len(highest), len(some))):
-            everywhere[some] += np.count_nonzero(highest[block][:, some] >= thresholds[some], axis=0)
+            reached = highest[block][:, some] >= thresholds[some]
+            everywhere[some] += np.count_nonzero(reached if known is None else reached & known[block][:, some], axis=0)
         support = np.bincount(positives.nodes, minlength=nodes)
-        chance[some] = chance_of_hits(len(highest), support[some], everywhere[some], hits[some])
+        rows = np.full(len(some), len(highest)) if known is None else np.count_nonzero(known[:, some], axis=0)
+        chance[some] = chance_of_hits(rows, support[some], everywhere[some], hits[some])
     return MemberPredictions(hits, everywhere, chance)
 
 

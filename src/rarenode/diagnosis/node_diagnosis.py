@@ -43,8 +43,8 @@ class NodeDiagnosis:
     """
 
     hierarchy: Hierarchy
-    all_rows: int
-    """The number of rows."""
+    known_rows: Ints
+    """The number of rows of which it is known whether they have the node; all else is about these rows."""
     rule: Rule
     """How predictions were made coherent."""
     state: NDArray[np.str_]
@@ -148,7 +148,7 @@ class NodeDiagnosis:
     def _evidence(self, column: int) -> Evidence:
         return Evidence(
             rows=int(self.scores.support[column]),
-            all_rows=self.all_rows,
+            all_rows=int(self.known_rows[column]),
             threshold=float(self.thresholds[column]),
             drops_orphans=self.rule == "drop_orphans",
             best_rank=int(self.best_rank[column]),

@@ -1,7 +1,8 @@
 """Where the positives of a missed node rank among all rows, and whether chance could have ranked them so high.
 
 Of n rows m are positives of the node. At a *cut*, the probability of one of them, r rows are at or above it, h of which
-are positives. In a random order at least h of the m are among the first r with the hypergeometric probability
+are positives. Rows where it is unknown whether they have the node are none of the n. In a random order at least h of
+the m are among the first r with the hypergeometric probability
 
     sum over i >= h of C(m, i) C(n - m, r - i) / C(n, r).
 
@@ -47,9 +48,17 @@ class Ranks:
     """h at the best cut."""
 
 
-def rank_positives(probs: NDArray[np.floating[Any]], positive_nodes: Ints, positive_rows: Ints) -> Ranks:
-    """Rank positives, given as cells (row, node) sorted by node, among all rows of probabilities (rows, nodes)."""
-    rows, nodes = probs.shape
+def rank_positives(
+    probs: NDArray[np.floating[Any]],
+    positive_nodes: Ints,
+    positive_rows: Ints,
+    known: NDArray[np.bool_] | None = None,
+) -> Ranks:
+    """Rank positives, given as cells (row, node) sorted by node, among all rows of probabilities (rows, nodes).
+
+    ``known`` (rows, nodes) says in which rows a node is known; None: in all.
+    """
+    all_rows, nodes = probs.shape
     some, first, support = np.unique(positive_nodes, return_index=True, return_counts=True)
     ranks = Ranks(
         best_rank=np.zeros(nodes, dtype=np.int64),
@@ -61,12 +70,18 @@ def rank_positives(probs: NDArray[np.floating[Any]], positive_nodes: Ints, posit
         cut_hits=np.zeros(nodes, dtype=np.int64),
     )
     cuts: list[tuple[int, Ints, Ints]] = []
-    step = lines_per_block(rows)
+    known_rows = np.full(nodes, all_rows) if known is None else np.count_nonzero(known, axis=0)
+    step = lines_per_block(all_rows)
     for begin in range(0, len(some), step):
         block = slice(begin, begin + step)
-        ordered = np.sort(probs[:, some[block]].T, axis=1)
+        values_of = probs[:, some[block]].T
+        if known is not None:
+            values_of = np.where(known[:, some[block]].T, values_of, -1)  # below all others: the first of the sorted
+        ordered = np.sort(values_of, axis=1)
         of_block = zip(some[block].tolist(), first[block].tolist(), support[block].tolist(), ordered, strict=True)
-        for node, start, m, values in of_block:
+        for node, start, m, line in of_block:
+            rows = int(known_rows[node])
+            values = line[all_rows - rows :]
             own = np.sort(probs[positive_rows[start : start + m], node])[::-1]
             below = np.searchsorted(values, own, side="left")
             above = rows - np.searchsorted(values, own, side="right")
@@ -83,7 +98,7 @@ def rank_positives(probs: NDArray[np.floating[Any]], positive_nodes: Ints, posit
                 ranks.auc[node] = 0.5 + float((below - above).sum()) / (2 * m * (rows - m))
             places = _places(m)
             cuts.append((node, rank[places], hits[places]))
-    _add_chances(ranks.rank_chance, cuts, rows, dict(zip(some.tolist(), support.tolist(), strict=True)))
+    _add_chances(ranks.rank_chance, cuts, known_rows, dict(zip(some.tolist(), support.tolist(), strict=True)))
     return ranks
 
 
@@ -93,7 +108,9 @@ def _places(m: int) -> Ints:
     return np.unique(np.append(powers[powers <= m], m)) - 1
 
 
-def _add_chances(chances: Floats, cuts: list[tuple[int, Ints, Ints]], rows: int, support: dict[int, int]) -> None:
+def _add_chances(
+    chances: Floats, cuts: list[tuple[int, Ints, Ints]], known_rows: Ints, support: dict[int, int]
+) -> None:
     """Write the chance of each node; all cuts of all nodes are computed at once."""
     if not cuts:
         return
@@ -101,12 +118,12 @@ def _add_chances(chances: Floats, cuts: list[tuple[int, Ints, Ints]], rows: int,
     nodes = np.array([node for node, _, _ in cuts])
     rank, hits = (np.concatenate([cut[part] for cut in cuts]) for part in (1, 2))
     positives = np.repeat([support[node] for node in nodes.tolist()], number)
-    each = chance_of_hits(rows, positives, rank, hits)
+    each = chance_of_hits(np.repeat(known_rows[nodes], number), positives, rank, hits)
     starts = np.append(0, np.cumsum(number)[:-1])
     chances[nodes] = np.minimum(1.0, np.minimum.reduceat(each, starts) * number)
 
 
-def chance_of_hits(rows: int, positives: Ints, rank: Ints, hits: Ints) -> Floats:
+def chance_of_hits(rows: int | Ints, positives: Ints, rank: Ints, hits: Ints) -> Floats:
     """The probability that at least ``hits`` of ``positives`` are among the first ``rank`` rows in a random order.
 
     >>> chance_of_hits(4, np.array([1, 2, 2]), np.array([1, 2, 2]), np.array([1, 1, 2])).round(4)

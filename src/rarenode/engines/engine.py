@@ -56,12 +56,14 @@ class Engine(Protocol):
         Y: NDArray[np.bool_],
         weights: NodeWeights | None = None,
         row_weights: NDArray[np.float32] | None = None,
+        known: NDArray[np.bool_] | None = None,
     ) -> float:
         """Take one training step on a batch of rows and return its loss, from before the step.
 
         ``weights`` replaces the objective's node weights for this step. ``row_weights`` (rows,) multiplies the loss of
-        each row; the divisor of ``reduction="mean"`` remains rows x scored nodes. Dropout is decided by the seed and
-        the number of the step alone.
+        each row; the divisor of ``reduction="mean"`` remains rows x scored nodes. Labels count only where they are
+        ``known`` (rows, nodes), and the divisor is then the number of scored cells that are. Dropout is decided by the
+        seed and the number of the step alone.
         """
         ...
 

@@ -22,6 +22,8 @@ from rarenode.objective import NodeWeights
 from rarenode.objective.loss import check_row_weights
 
 ROWS_AT_A_TIME = 512
+_EVERYWHERE = np.empty((1, 0), dtype=np.bool_)
+"""For the compiled step, what is known where all labels are."""
 
 
 class FusedEngine:
@@ -71,6 +73,7 @@ class FusedEngine:
         Y: NDArray[np.bool_],
         weights: NodeWeights | None = None,
         row_weights: NDArray[np.float32] | None = None,
+        known: NDArray[np.bool_] | None = None,
     ) -> float:
         """See `Engine.step`. If the loss is not finite it is returned, and nothing is changed."""
         hierarchy = self.objective.hierarchy
@@ -81,12 +84,15 @@ class FusedEngine:
             )
         start_threads()
         factors = _as_factors(row_weights, len(X))
+        mask, scored_cells = _EVERYWHERE, len(X) * self._loss.count_scored
+        if known is not None:
+            mask, scored_cells = self._loss.check_known(known, np.shape(Y))
         is_first = self._workspace is None  # it compiles, or loads compiled code
         if self._workspace is None or self._workspace.batch != len(X):
             self._workspace = _Workspace(self.shape, len(X))
         space = self._workspace
         positive, negative = self._sides if weights is None else self._scored_sides(weights)
-        divisor = max(1, len(X) * self._loss.count_scored) if self.objective.reduction == "mean" else 1
+        divisor = max(1, scored_cells) if self.objective.reduction == "mean" else 1
         parents, starts = hierarchy.families
         adam = self.adam
         threads_before = numba.get_num_threads()
@@ -98,6 +104,7 @@ class FusedEngine:
             loss: float = fused_step(
                 np.ascontiguousarray(X, dtype=np.float32),
                 np.ascontiguousarray(Y, dtype=np.bool_),
+                np.ascontiguousarray(mask),
                 factors,
                 self._parameters,
                 self._first,

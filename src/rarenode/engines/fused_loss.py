@@ -182,6 +182,7 @@ def focus_nodes(logits: Floats, row: int, start: int, stop: int, kind: int, u0: 
 def loss_row(
     logits: Floats,
     label: NDArray[np.bool_],
+    known: NDArray[np.bool_],
     positive: Floats,
     negative: Floats,
     focus: Floats,
@@ -198,8 +199,9 @@ def loss_row(
 ) -> float:
     """The loss of one member's row; its gradient goes into ``slope`` (nodes,), at the maximisers.
 
-    ``focus`` (nodes,) is the ensemble's focal weight; the classic focal term is computed here. ``row_weight``
-    multiplies loss and gradient. NaN if labels are not closed or a logit is not finite.
+    ``known`` is (nodes,), or empty where all labels are. ``focus`` (nodes,) is the ensemble's focal weight; the classic
+    focal term is computed here. ``row_weight`` multiplies loss and gradient. NaN if labels are not closed or a logit is
+    not finite.
     """
     nodes = logits.shape[0]
     zero, one = np.float32(0), np.float32(1)
@@ -214,6 +216,9 @@ def loss_row(
     weight = np.empty(nodes, dtype=np.float32)
     for node in range(nodes):
         weight[node] = positive[node] if label[node] else negative[node]
+    for node in range(known.shape[0]):
+        if not known[node]:
+            weight[node] = zero
     if kind == FOCAL:
         for node in range(nodes):
             weight[node] *= np.float32(u0 + sigmoid(-logits[node] if label[node] else logits[node]) ** k)

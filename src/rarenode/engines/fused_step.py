@@ -138,6 +138,7 @@ def _backward(
 def fused_step(
     X: Floats,
     Y: NDArray[np.bool_],
+    known: NDArray[np.bool_],
     row_weights: Floats,
     parameters: Floats,
     first: Floats,
@@ -167,7 +168,8 @@ def fused_step(
 ) -> float:
     """Forward, loss, backward and Adam on one batch; returns the loss. If it is not finite, no parameter changes.
 
-    ``threads`` is the number that numba is set to; it decides how the work is divided.
+    ``known`` is (rows, nodes), or (1, 0) where all labels are known. ``threads`` is the number that numba is set to; it
+    decides how the work is divided.
     """
     layers = widths.shape[0] - 1
     models = parameters.shape[0]
@@ -211,9 +213,9 @@ def fused_step(
     for task in numba.prange(models * rows):
         model, row = task // rows, task % rows
         losses[task] = loss_row(
-            logits[task // batch, task % batch], Y[task % batch], positive, negative, focus[task % batch], kind, u0, k,
-            row_weights[task % batch], divisor, parents, starts, children, best[task],
-            _units(slopes[model], widths, layers - 1, rows)[row],
+            logits[task // batch, task % batch], Y[task % batch], known[task % batch % known.shape[0]], positive,
+            negative, focus[task % batch], kind, u0, k, row_weights[task % batch], divisor, parents, starts, children,
+            best[task], _units(slopes[model], widths, layers - 1, rows)[row],
         )  # fmt: skip
     loss = 0.0
     for task in range(models * rows):

@@ -63,6 +63,7 @@ class TorchEngine:
         Y: NDArray[np.bool_],
         weights: NodeWeights | None = None,
         row_weights: NDArray[np.float32] | None = None,
+        known: NDArray[np.bool_] | None = None,
     ) -> float:
         """See `Engine.step`."""
         with limited_threads(self._n_jobs):
@@ -70,7 +71,7 @@ class TorchEngine:
             for module in self._frozen:
                 module.eval()
             logits = self.network(self._features(X), self._masks)
-            loss: Tensor = self.loss(logits, self._there(Y), weights, row_weights)
+            loss: Tensor = self.loss(logits, self._there(Y), weights, row_weights, known)
             self.optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             self.optimiser.step()

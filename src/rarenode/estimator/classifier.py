@@ -72,8 +72,9 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         feature_names_in_: their names, if X has names.
 
     Labels may be an indicator matrix, dense or sparse, label sets, or a data frame with a column for each node;
-    ancestors of labels are added. Columns of results follow ``classes_``, which is the hierarchy's order and not that
-    of a data frame: other metrics than `score` want ``Y[classes_]``.
+    ancestors of labels are added. Where it is unknown whether a row has a node, a matrix or data frame may have NaN:
+    such labels count neither in training nor in `score` and `diagnose`. Columns of results follow ``classes_``, which
+    is the hierarchy's order and not that of a data frame: other metrics than `score` want ``Y[classes_]``.
 
     With one label for each row and no hierarchy this is an ordinary multi-class classifier: the probabilities of a row
     are divided by their sum, and `predict` returns the most probable class.
@@ -150,6 +151,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = Dataset(
             X=features,
             Y=targets.Y,
+            known=targets.known,
             hierarchy=targets.hierarchy,
             scored=scored_nodes(targets.hierarchy, self.unscored),
             feature_names=None if names is None else tuple(map(str, names)),
@@ -162,8 +164,14 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 eval_set = eval_set[0]
             if not isinstance(eval_set, tuple) or len(eval_set) != 2:
                 raise ArgumentError("eval_set must be a pair (X, y) of features and labels")
-            labels = read_targets(eval_set[1], targets.hierarchy).Y
-            valid = Dataset(self._like(eval_set[0], features), labels, targets.hierarchy, rows.scored)
+            labels = read_targets(eval_set[1], targets.hierarchy)
+            valid = Dataset(
+                X=self._like(eval_set[0], features),
+                Y=labels.Y,
+                known=labels.known,
+                hierarchy=targets.hierarchy,
+                scored=rows.scored,
+            )
         try:
             callback = ShowProgress(Progress(quiet=not self.verbose))
             fitted = fit_model(rows, settings, valid=valid, prepare=bool(self.prepare), callback=callback)
@@ -218,7 +226,8 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if self.one_class_:
             raise ArgumentError("a multi-class problem has no thresholds to diagnose")
-        return self.model_.diagnose(self._features(X, reset=False), read_targets(y, self.hierarchy_).Y)
+        targets = read_targets(y, self.hierarchy_)
+        return self.model_.diagnose(self._features(X, reset=False), targets.Y, targets.known)
 
     def score(self, X: Any, y: Any) -> float:
         """The mean F1 over scored nodes, 0 where it is undefined; accuracy for a multi-class problem.
@@ -228,7 +237,8 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if self.one_class_:
             return float(accuracy_score(y, self.predict(X)))
-        f1 = node_scores(read_targets(y, self.hierarchy_).Y, self.predict(X)).f1
+        targets = read_targets(y, self.hierarchy_)
+        f1 = node_scores(targets.Y, self.predict(X), targets.known).f1
         return float(f1[self.model_.scored].mean())
 
     def save(self, folder: Path | str) -> None:

@@ -10,6 +10,9 @@ one label for each row (1-D)        with a hierarchy, the name of a node; withou
                                     multi-class problem, which is what scikit-learn means by a 1-D target
 ==================================  ====================================================================================
 
+In a data frame or matrix, what is missing (NaN, None, pandas.NA, masked) is unknown, 1 is present, and 0 is absent
+unless a descendant is present. What follows from that is known too; see `rarenode.hierarchy.three_valued`.
+
 Without a hierarchy the nodes are what is there: columns, or the names that occur. The columns of a bare matrix are then
 named by their place, with as many digits as the last one needs, so that the order of names is that of the columns.
 """
@@ -18,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -29,6 +33,7 @@ from sklearn.utils.validation import column_or_1d
 
 from rarenode.errors import LabelError, UnknownLabelError
 from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy.three_valued import complete_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +43,8 @@ class Targets:
     hierarchy: Hierarchy
     Y: NDArray[np.bool_]
     """(rows, nodes), closed under ancestors."""
+    known: NDArray[np.bool_] | None
+    """(rows, nodes): where labels are known; None: everywhere."""
     classes: NDArray[Any]
     """Names of the nodes in column order; for a multi-class problem the sorted classes, as they were given."""
     one_class: bool = False
@@ -57,11 +64,11 @@ def read_targets(given: Any, hierarchy: Hierarchy | None) -> Targets:
     if issparse(given):
         given = given.toarray()
     if _is_frame(given):
-        return _from_columns(np.asarray(given), [str(name) for name in given.columns], hierarchy)
+        return _from_columns(_with_nan(given), [str(name) for name in given.columns], hierarchy)
     rows = _as_label_sets(given)
     if rows is not None:
         return _from_label_sets(rows, hierarchy)
-    values = np.asarray(given)
+    values = _with_nan(given)
     if values.ndim == 2 and (values.shape[1] != 1 or hierarchy is not None):
         return _from_matrix(values, hierarchy)
     values = column_or_1d(values, warn=True)
@@ -112,11 +119,33 @@ def _from_classes(values: NDArray[Any]) -> Targets:
     columns = np.array([hierarchy.index[name] for name in class_names(classes.tolist())], dtype=np.int64)
     Y = np.zeros((len(values), len(hierarchy)), dtype=np.bool_)
     Y[np.arange(len(values)), columns[codes]] = True
-    return Targets(hierarchy, Y, classes, one_class=True)
+    return Targets(hierarchy, Y, None, classes, one_class=True)
 
 
-def _over(hierarchy: Hierarchy, Y: NDArray[Any]) -> Targets:
-    return Targets(hierarchy, hierarchy.close(Y).astype(np.bool_), np.array(hierarchy.nodes))
+def _over(hierarchy: Hierarchy, values: NDArray[Any]) -> Targets:
+    unknown = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=np.bool_)
+    Y, known = hierarchy.close(np.where(unknown, 0, values) if unknown.any() else values).astype(np.bool_), None
+    if unknown.any():
+        Y, known = complete_labels(hierarchy, Y, absent=~unknown & ~Y, unknown=unknown)
+    return Targets(hierarchy, Y, known, np.array(hierarchy.nodes))
+
+
+def _with_nan(given: Any) -> NDArray[Any]:
+    """An array of what is given; a matrix of objects, or a masked one, becomes one of numbers, NaN where missing."""
+    values = np.asarray(given)
+    if values.ndim == 2 and values.dtype == object:
+        values = np.frompyfunc(_as_number, 1, 1)(values).astype(np.float64)
+    if values.ndim == 2 and np.ma.isMaskedArray(given):
+        values = np.where(np.ma.getmaskarray(given), np.nan, values)
+    return values
+
+
+def _as_number(value: object) -> float:
+    if value is None or type(value).__name__ == "NAType":  # that of pandas
+        return np.nan
+    if not isinstance(value, Real | np.bool_):
+        raise LabelError(f"labels must be 0 or 1, or missing where they are unknown; got {value!r}")
+    return float(value)
 
 
 def _is_frame(given: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Checks of label matrices: (rows, nodes), values 0 and 1, every label with all its ancestors."""
+"""Checks of label matrices: (rows, nodes), values 0 and 1, every label with all its ancestors; and what is known."""
 
 from __future__ import annotations
 
@@ -29,6 +29,18 @@ def as_indicator(values: Any, what: str) -> NDArray[np.bool_]:
         raise LabelError(f"{what} must be 0 or 1")
     indicator: NDArray[np.bool_] = array == 1
     return indicator
+
+
+def as_known(known: Any, shape: tuple[int, ...]) -> NDArray[np.bool_] | None:
+    """Where labels of a shape (rows, nodes) are known, checked; None if they are everywhere."""
+    if known is None:
+        return None
+    mask = as_array(known)
+    if mask.dtype != np.bool_ or mask.shape != shape:
+        raise LabelError(
+            f"known must be boolean and have the shape of the labels, {shape}; got {mask.dtype} {mask.shape}"
+        )
+    return None if mask.all() else mask
 
 
 def as_label_matrix(Y: Any, nodes: Sequence[str]) -> NDArray[np.bool_]:

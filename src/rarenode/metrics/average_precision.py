@@ -2,7 +2,8 @@
 
 A threshold predicts every cell whose score is at least the threshold. Between two scores of positive cells a lower
 threshold adds only false positives, so both functions look at scores of positive cells alone: with all scores and the
-positive ones sorted, two binary searches count what lies at or above each.
+positive ones sorted, two binary searches count what lies at or above each. Cells whose label is not ``known`` are left
+out; None means that all are.
 """
 
 from __future__ import annotations
@@ -12,16 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+Bools = NDArray[np.bool_]
+
 POINTS = 100
 """Points of the precision-recall curve: recalls of 1/100, 2/100, up to 1."""
 
 
-def average_precision(truth: NDArray[np.bool_], scores: NDArray[Any]) -> float:
+def average_precision(truth: Bools, scores: NDArray[Any], known: Bools | None = None) -> float:
     """The sum, over falling distinct scores, of the increase in recall times the precision; 0 without positive cells.
 
     >>> average_precision(np.array([[True, False, True]]), np.array([[0.9, 0.5, 0.1]]))
     0.8333333333333333
     """
+    if known is not None:
+        truth, scores = truth[known], scores[known]
     positives = np.sort(scores[truth])
     if not len(positives):
         return 0.0
@@ -41,13 +46,17 @@ def binary_average_precision(hits: int, predicted: int, positives: int, cells: i
     return recall * precision + (1 - recall) * (positives / cells)
 
 
-def precision_at_recalls(truth: NDArray[np.bool_], scores: NDArray[Any]) -> NDArray[np.float64] | None:
+def precision_at_recalls(
+    truth: Bools, scores: NDArray[Any], known: Bools | None = None
+) -> NDArray[np.float64] | None:
     """The best precision at a recall of at least 0.01, 0.02, ..., 1.00; None without positive cells.
 
     >>> truth, scores = np.array([[True, False, True]]), np.array([[0.9, 0.5, 0.1]])
     >>> precision_at_recalls(truth, scores)[[0, 49, 50, 99]].round(3)
     array([1.   , 1.   , 0.667, 0.667])
     """
+    if known is not None:
+        truth, scores = truth[known], scores[known]
     positives = np.sort(scores[truth])
     if not len(positives):
         return None

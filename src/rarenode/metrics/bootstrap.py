@@ -35,7 +35,13 @@ class Deviations:
 
 
 def deviations_over_rows(
-    Y: Bools, probs: NDArray[Any], predicted: Bools, *, draws: int = 200, seed: int = 0
+    Y: Bools,
+    probs: NDArray[Any],
+    predicted: Bools,
+    *,
+    draws: int = 200,
+    seed: int = 0,
+    known: Bools | None = None,
 ) -> Deviations:
     """Standard deviations over draws of rows; ``ap`` comes from the probabilities, all else from the predictions.
 
@@ -45,10 +51,13 @@ def deviations_over_rows(
         predicted: their predictions.
         draws: number of bootstrap samples.
         seed: of the random numbers.
+        known: (rows, nodes), where labels are known; None: everywhere. Other cells are left out.
     """
     rows, nodes = Y.shape
     if rows == 0 or nodes == 0:
         return Deviations(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    if known is not None:
+        Y, predicted = Y & known, predicted & known
     weights = np.random.default_rng(seed).multinomial(rows, np.full(rows, 1 / rows), size=draws).astype(np.float32)
     f1, precision, recall, found, hits, all_predicted, positives = (np.zeros(draws) for _ in range(7))
     width = max(1, CELLS_PER_BLOCK // max(draws, rows))
@@ -63,18 +72,21 @@ def deviations_over_rows(
         all_predicted += n_predicted.sum(axis=1)
         positives += support.sum(axis=1)
     micro_recall = _ratio(hits, positives)
-    bin_ap = micro_recall * _ratio(hits, all_predicted) + (1 - micro_recall) * (positives / Y.size)
+    cells = np.full(draws, float(Y.size)) if known is None else weights @ np.count_nonzero(known, axis=1)
+    bin_ap = micro_recall * _ratio(hits, all_predicted) + (1 - micro_recall) * _ratio(positives, cells)
     return Deviations(
         f1=float((f1 / nodes).std()),
         precision=float((precision / nodes).std()),
         recall=float((recall / nodes).std()),
         bin_ap=float(np.where(positives > 0, bin_ap, 0.0).std()),
-        ap=float(_average_precisions(Y, probs, weights).std()),
+        ap=float(_average_precisions(Y, probs, weights, known).std()),
         nodes_found=float(found.std()),
     )
 
 
-def _average_precisions(Y: Bools, probs: NDArray[Any], weights: NDArray[np.float32]) -> Floats:
+def _average_precisions(
+    Y: Bools, probs: NDArray[Any], weights: NDArray[np.float32], known: Bools | None
+) -> Floats:
     """AP of each draw."""
     edges = np.unique(probs[Y])
     if not len(edges):
@@ -85,7 +97,7 @@ def _average_precisions(Y: Bools, probs: NDArray[Any], weights: NDArray[np.float
     n_predicted, hits = np.zeros((len(Y), bins)), np.zeros((len(Y), bins))
     for row, (p, y) in enumerate(zip(probs, Y, strict=True)):
         place = np.searchsorted(edges, p, side="right")
-        n_predicted[row] = np.bincount(place, minlength=bins)
+        n_predicted[row] = np.bincount(place if known is None else place[known[row]], minlength=bins)
         hits[row] = np.bincount(place[y], minlength=bins)
     # From the highest bin down: what is at or above each edge.
     n_predicted_above, hits_above = (np.cumsum((weights @ part)[:, :0:-1], axis=1) for part in (n_predicted, hits))

@@ -14,6 +14,14 @@ Labels are closed under ancestors, so a parent sums over the rows of its child a
 same order. Rounding never turns an order around, and no weight is negative, so the parent's probability is at least
 the child's to the last bit: by induction over the rows, a >= b implies a + w >= b + w, and a + w >= b.
 
+Where it is unknown whether training rows have a node, these rows say nothing about it, and the others share its weight:
+
+    p(node | x) = sum_r w_r(x) [r has node] / sum_r w_r(x) [it is known whether r has node]
+
+If the leaves of x have no other rows, p is the node's share of all training rows where it is known, or 0 if there are
+none. With a divisor for each node a child may get more than its parent, so the max constraint is applied to the result
+(see `rarenode.objective.constraint`): a parent is raised to its most probable descendant.
+
 The arrays may come from a file of anyone's. A `Forest` cannot be made of arrays that would lead a walk in circles or
 out of bounds, or to a leaf without rows.
 """
@@ -21,7 +29,8 @@ out of bounds, or to a leaf without rows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numba
@@ -32,6 +41,7 @@ from rarenode._io.compiled import compiled, start_threads
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models.model import Floats, Layout, Output, check_arrays, check_input
+from rarenode.objective import constrain
 from rarenode.objective import uncertainty as uncertainty_of
 
 Integers = NDArray[np.int32]
@@ -55,18 +65,20 @@ class ForestSizes:
     training_rows: int
     labels: int
     """Labels of all training rows; there may be none."""
+    unknown: int = 0
+    """Unknown labels of all training rows."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value, least = getattr(self, field.name), 0 if field.name == "labels" else 1
+        for name, value in asdict(self).items():
+            least = 0 if name in ("labels", "unknown") else 1
             if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST:
                 raise ArgumentError(
-                    f"a forest's {field.name} must be a whole number from {least} to {MOST:,}, got {value!r}"
+                    f"a forest's {name} must be a whole number from {least} to {MOST:,}, got {value!r}"
                 )
 
     def layout(self) -> Layout:
-        """Name -> type and shape of every array."""
-        return {
+        """Name -> type and shape of every array; those of unknown labels are there only if some are unknown."""
+        layout: Layout = {
             "roots": (_INTEGER, (self.trees,)),
             "feature": (_INTEGER, (self.places,)),
             "threshold": (_NUMBER, (self.places,)),
@@ -78,6 +90,12 @@ class ForestSizes:
             "label_columns": (_INTEGER, (self.labels,)),
             "row_weights": (_NUMBER, (self.training_rows,)),
         }
+        if self.unknown:
+            layout |= {
+                "unknown_starts": (_INTEGER, (self.training_rows + 1,)),
+                "unknown_columns": (_INTEGER, (self.unknown,)),
+            }
+        return layout
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +127,13 @@ class Forest:
     """Columns of nodes, rising within a row."""
     row_weights: NDArray[np.float64]
     """(training rows,): how much each counts."""
+    unknown_starts: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    """(training rows + 1,): the nodes that are unknown in a row are ``unknown_columns``, as ``label_starts`` says of
+    those that it has; empty if all labels are known."""
+    unknown_columns: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    """Columns of nodes, rising within a row."""
+    hierarchy: Hierarchy | None = None
+    """Of the nodes; required where labels are unknown."""
     kind: ClassVar[str] = "forest"
 
     def __post_init__(self) -> None:
@@ -131,6 +156,10 @@ class Forest:
         _check_lists("leaf_starts", self.leaf_starts, "leaf_rows", self.leaf_rows, self.label_starts.size - 1)
         _check_leaves(self)
         _check_lists("label_starts", self.label_starts, "label_columns", self.label_columns, self.nodes)
+        if self.sizes.unknown:
+            _check_lists("unknown_starts", self.unknown_starts, "unknown_columns", self.unknown_columns, self.nodes)
+            if self.hierarchy is None:
+                raise ArgumentError("a forest with unknown labels needs the hierarchy")
         weights = self.row_weights
         # Within these bounds the share of a row in a leaf is never rounded to 0, which would count the row twice.
         _refuse("row_weights", weights, ~((weights >= 1e-30) & (weights <= 1e30)), "it must be from 1e-30 to 1e+30")
@@ -144,6 +173,7 @@ class Forest:
             leaf_rows=self.leaf_rows.size,
             training_rows=self.label_starts.size - 1,
             labels=self.label_columns.size,
+            unknown=self.unknown_columns.size,
         )
 
     @property
@@ -168,23 +198,42 @@ class Forest:
         start_threads()
         _add_up(
             np.ascontiguousarray(X), self.roots, self.feature, self.threshold, self.left, self.right,
-            self.leaf_starts, self.leaf_rows, self.label_starts, self.label_columns, self.row_weights, probs,
+            self.leaf_starts, self.leaf_rows, self.label_starts, self.label_columns, self.row_weights,
+            self.unknown_starts, self.unknown_columns, self._overall_share, probs,
         )  # fmt: skip
-        return probs
+        return probs if self.hierarchy is None or not self.sizes.unknown else constrain(probs, self.hierarchy)
+
+    @cached_property
+    def _overall_share(self) -> NDArray[np.float64]:
+        """(nodes,): the share that has each node, of the training rows where it is known; empty if all labels are."""
+        if not self.sizes.unknown:
+            return np.empty(0)
+        of_labels, of_unknown = (
+            np.bincount(columns, np.repeat(self.row_weights, np.diff(starts)), minlength=self.nodes)
+            for columns, starts in (
+                (self.label_columns, self.label_starts),
+                (self.unknown_columns, self.unknown_starts),
+            )
+        )
+        of_known = np.maximum(self.row_weights.sum() - of_unknown, of_labels)
+        return np.divide(of_labels, of_known, out=np.zeros(self.nodes), where=of_known > 0)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything but ``features`` and ``nodes``, by name."""
-        return {name: getattr(self, name) for name in ARRAYS}
+        """Everything but ``features``, ``nodes`` and the hierarchy, by name."""
+        return {name: getattr(self, name) for name in self.sizes.layout()}
 
     def describe(self) -> dict[str, Any]:
         """See `Model.describe`."""
-        return {"features": self.features, "nodes": self.nodes} | asdict(self.sizes)
+        sizes = asdict(self.sizes)
+        if not self.sizes.unknown:
+            del sizes["unknown"]
+        return {"features": self.features, "nodes": self.nodes} | sizes
 
     @classmethod
     def layout(cls, description: Mapping[str, Any]) -> Layout:
         """See `Model.layout`."""
-        expected = {"features", "nodes"} | {field.name for field in fields(ForestSizes)}
-        odd = min(expected ^ set(description), default=None)
+        expected = {"features", "nodes"} | {size.name for size in fields(ForestSizes)}
+        odd = min((expected ^ set(description)) - {"unknown"}, default=None)
         if odd is not None:
             raise ArgumentError(f"its description {'must not' if odd in description else 'must'} contain {odd!r}")
         return ForestSizes(**{n: v for n, v in description.items() if n not in ("features", "nodes")}).layout()
@@ -197,12 +246,12 @@ class Forest:
         check_arrays(arrays, cls.layout(description))
         if description["nodes"] != len(hierarchy):
             raise ArgumentError(f"the forest has {description['nodes']} nodes, and the hierarchy {len(hierarchy)}")
-        forest = cls(features=description["features"], nodes=len(hierarchy), **arrays)
+        forest = cls(features=description["features"], nodes=len(hierarchy), hierarchy=hierarchy, **arrays)
         _check_closed(forest, hierarchy)
         return forest
 
 
-ARRAYS = tuple(field.name for field in fields(Forest) if field.name not in ("features", "nodes"))
+ARRAYS = tuple(each.name for each in fields(Forest) if each.name not in ("features", "nodes", "hierarchy"))
 
 
 # --- checks --------------------------------------------------------------------------------------------------------
@@ -335,15 +384,23 @@ def _add_up(
     label_starts: Integers,
     label_columns: Integers,
     row_weights: NDArray[np.float64],
+    unknown_starts: Integers,
+    unknown_columns: Integers,
+    overall_share: NDArray[np.float64],
     probs: NDArray[np.float32],
 ) -> None:
-    """Write the probabilities of each row. No row depends on another, so neither do the bits on the threads."""
+    """Write the probabilities of each row. No row depends on another, so neither do the bits on the threads.
+
+    ``unknown_starts`` and ``overall_share`` are empty if all labels are known.
+    """
     rows, nodes = probs.shape
     trees, training_rows = roots.shape[0], label_starts.shape[0] - 1
+    all_known = unknown_columns.shape[0] == 0
     for block in numba.prange((rows + ROWS_AT_A_TIME - 1) // ROWS_AT_A_TIME):
         weights = np.zeros(training_rows, np.float64)
         met = np.empty(training_rows, np.int32)  # the training rows with a weight, in the order in which they were met
         sums = np.zeros(nodes, np.float64)
+        unknown = np.zeros(overall_share.shape[0], np.float64)
         for row in range(block * ROWS_AT_A_TIME, min(rows, (block + 1) * ROWS_AT_A_TIME)):
             count = 0
             for tree in range(trees):
@@ -359,11 +416,21 @@ def _add_up(
                         met[count] = other
                         count += 1
                     weights[other] += share * row_weights[other]
+            everything = 0.0
             for i in range(count):
                 weight = weights[met[i]]
                 weights[met[i]] = 0.0
+                everything += weight
                 for label in range(label_starts[met[i]], label_starts[met[i] + 1]):
                     sums[label_columns[label]] += weight
+                if not all_known:
+                    for label in range(unknown_starts[met[i]], unknown_starts[met[i] + 1]):
+                        unknown[unknown_columns[label]] += weight
             for node in range(nodes):
+                if not all_known:
+                    # Exactly 0 if all rows are unknown: the same numbers were added in the same order.
+                    known = everything - unknown[node]
+                    sums[node] = sums[node] / known if known > 0.0 else overall_share[node]
+                    unknown[node] = 0.0
                 probs[row, node] = min(sums[node], 1.0)  # the weights add up to 1, but for rounding
                 sums[node] = 0.0

@@ -9,6 +9,9 @@ projection instead, which nearly keeps the distances between rows (Johnson and L
 that splits reduce: Joly, Geurts and Wehenkel, "Random forests with random projections of the output space", 2014. The
 leaves hold whole rows with all their labels, so predictions are of every node, and stay coherent.
 
+A label that is unknown is replaced by the node's share m of the rows where it is known, so that it pulls a split
+neither way.
+
 Trees are extremely randomised: each sees all rows, and draws one threshold for each feature that it tries at a split.
 Every tree has its own random stream, so it depends neither on how many others there are nor on which thread
 grows it. They are grown one by one, and stripped of scikit-learn's means in each place, which a `Forest` has no use
@@ -20,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numba
 import numpy as np
@@ -28,6 +31,8 @@ from numpy.typing import NDArray
 
 from rarenode._io.text import counted
 from rarenode.errors import ArgumentError, DataError, LabelError
+from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy.labels import as_known
 from rarenode.models.forest import MOST, Forest, Integers
 from rarenode.models.model import check_input
 
@@ -45,6 +50,26 @@ class _Tree(NamedTuple):
     """(training rows,): sorted by leaf."""
 
 
+class _Lists(NamedTuple):
+    """Some nodes of each row: ``columns[starts[row]:starts[row + 1]]``, rising."""
+
+    starts: NDArray[np.int64]
+    columns: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, cells: NDArray[np.bool_]) -> Self:
+        """Where (rows, nodes) are True."""
+        return cls(_starts(np.count_nonzero(cells, axis=1)), np.nonzero(cells)[1])
+
+    def times(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """For each row, the sum of what its nodes have in (nodes, targets)."""
+        from scipy.sparse import csr_array  # noqa: PLC0415 (only growing needs it)
+
+        ones, shape = np.ones(len(self.columns)), (len(self.starts) - 1, len(directions))
+        product: NDArray[np.float64] = csr_array((ones, self.columns, self.starts), shape=shape) @ directions
+        return product
+
+
 def grow_forest(
     X: NDArray[np.float32],
     Y: NDArray[np.bool_],
@@ -59,6 +84,8 @@ def grow_forest(
     rarity: float = 0.5,
     sample_weight: NDArray[np.float32] | None = None,
     threads: int | None = None,
+    known: NDArray[np.bool_] | None = None,
+    hierarchy: Hierarchy | None = None,
 ) -> Forest:
     """Grow a forest.
 
@@ -75,6 +102,8 @@ def grow_forest(
         rarity: how much more say rare nodes have than by their variance, from 0 to 1.
         sample_weight: (rows,), how much each row counts; rows that count 0 are left out.
         threads: that grow trees side by side; None: as many as numba uses.
+        known: (rows, nodes), where labels are known; None: everywhere.
+        hierarchy: of the nodes; required where labels are unknown.
 
     Returns:
         The forest. If no node tells rows apart, each tree is one leaf with all rows.
@@ -89,17 +118,20 @@ def grow_forest(
     _check_options(trees, seed, smallest_leaf, features, most_features, projection, rarity)
     _check_training(X, Y, scored)
     weights = np.ones(len(X)) if sample_weight is None else _checked_weights(sample_weight, len(X))
+    known = as_known(known, Y.shape)
     if not weights.all():
+        known = None if known is None else known[weights > 0]
         X, Y, weights = X[weights > 0], Y[weights > 0], weights[weights > 0]
-    label_columns = np.nonzero(Y)[1]
-    label_starts = _starts(np.count_nonzero(Y, axis=1))
-    if max(2 * trees * len(X), len(label_columns)) > MOST:
+    labels = _Lists.of(Y)
+    unknown = None if known is None else _Lists.of(~known)
+    longest = max(len(labels.columns), 0 if unknown is None else len(unknown.columns))
+    if max(2 * trees * len(X), longest) > MOST:
         raise ArgumentError(
-            f"{trees} trees of {len(X):,} rows with {len(label_columns):,} labels are more than {MOST:,} places or "
+            f"{trees} trees of {len(X):,} rows with {longest:,} labels are more than {MOST:,} places or "
             "labels, which a forest cannot count; grow fewer trees"
         )
     projecting, *growing = np.random.SeedSequence(seed).spawn(1 + trees)
-    targets = _targets(Y, label_starts, label_columns, scored, projection, rarity, projecting)
+    targets = _targets(Y, labels, unknown, scored, projection, rarity, projecting)
     grown: Sequence[_Tree]
     if targets.shape[1]:
         tried = max(1, min(int(features * X.shape[1]), most_features))
@@ -111,13 +143,13 @@ def grow_forest(
             grown = list(pool.map(grow, growing))
     else:
         grown = [_one_leaf(len(X))] * trees
-    return _plant(grown, X.shape[1], Y.shape[1], label_starts, label_columns, weights)
+    return _plant(grown, X.shape[1], Y.shape[1], labels, unknown, weights, hierarchy)
 
 
 def _targets(
     Y: NDArray[np.bool_],
-    label_starts: NDArray[np.int64],
-    label_columns: NDArray[np.int64],
+    labels: _Lists,
+    unknown: _Lists | None,
     scored: NDArray[np.bool_],
     projection: int,
     rarity: float,
@@ -128,9 +160,8 @@ def _targets(
     Standardising and projecting are linear, but for a shift, so both are one product with the sparse labels. It costs
     labels x targets, and runs in one order whatever the number of threads.
     """
-    from scipy.sparse import csr_array  # noqa: PLC0415 (only growing needs it)
-
-    share = np.count_nonzero(Y, axis=0) / len(Y)
+    rows_known = len(Y) - (0 if unknown is None else np.bincount(unknown.columns, minlength=Y.shape[1]))
+    share = np.count_nonzero(Y, axis=0) / np.maximum(rows_known, 1)
     usable = np.flatnonzero(scored & (share > 0) & (share < 1))
     scale = (share[usable] * (1 - share[usable])) ** (-rarity / 2)
     directions = np.zeros((Y.shape[1], min(len(usable), projection)))
@@ -140,8 +171,9 @@ def _targets(
         directions[usable] = scale[:, np.newaxis] * gaussian
     else:
         directions[usable, np.arange(len(usable))] = scale
-    labels = csr_array((np.ones(len(label_columns)), label_columns, label_starts), shape=Y.shape)
-    targets: NDArray[np.float64] = labels @ directions
+    targets = labels.times(directions)
+    if unknown is not None:
+        targets += unknown.times(share[:, np.newaxis] * directions)
     targets -= targets.mean(axis=0)
     return targets
 
@@ -181,13 +213,15 @@ def _plant(
     trees: Sequence[_Tree],
     features: int,
     nodes: int,
-    label_starts: NDArray[np.int64],
-    label_columns: NDArray[np.int64],
+    labels: _Lists,
+    unknown: _Lists | None,
     row_weights: NDArray[np.float64],
+    hierarchy: Hierarchy | None,
 ) -> Forest:
     """Trees one after another, in one set of arrays."""
     roots = _starts([len(tree.feature) for tree in trees])[:-1].astype(np.int32)
     pairs = list(zip(trees, roots, strict=True))
+    nothing = np.empty(0, dtype=np.int64)
     return Forest(
         features=features,
         nodes=nodes,
@@ -198,9 +232,12 @@ def _plant(
         right=np.concatenate([np.where(tree.right < 0, tree.right, tree.right + root) for tree, root in pairs]),
         leaf_starts=_starts(np.concatenate([tree.rows_in_place for tree in trees])).astype(np.int32),
         leaf_rows=np.concatenate([tree.rows for tree in trees]),
-        label_starts=label_starts.astype(np.int32),
-        label_columns=label_columns.astype(np.int32),
+        label_starts=labels.starts.astype(np.int32),
+        label_columns=labels.columns.astype(np.int32),
         row_weights=row_weights,
+        unknown_starts=(nothing if unknown is None else unknown.starts).astype(np.int32),
+        unknown_columns=(nothing if unknown is None else unknown.columns).astype(np.int32),
+        hierarchy=hierarchy,
     )
 
 

@@ -10,6 +10,10 @@ members' *un*constrained probabilities, without gradient; it is the same for eve
 classic focal term instead, U = 1 - p(y) of each member alone, likewise unconstrained and without gradient; with
 ``u0=0`` its weight is (1 - p(y))^k.
 
+A cell (row, node) whose label is unknown weighs 0: it adds neither loss nor gradient. Its logit does not reach other
+cells through the constraint either: all descendants of an absent node are absent (see `complete_labels`), and a present
+node looks at present ones only.
+
 The constraint is applied to logits: the sigmoid is monotone, so this is the same maximum, and BCE of a logit neither
 overflows nor loses digits. Only beyond the root of the largest number (1.8e19 in float32) is a logit cut off, so that
 sums stay finite too. Nothing here has nodes x nodes elements.
@@ -30,6 +34,7 @@ from torch.nn.functional import softplus
 from rarenode._io.text import counted
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy.labels import as_array
 from rarenode.objective.constraint import maximisers
 from rarenode.objective.uncertainties import UNCERTAINTIES
 from rarenode.objective.weights import NodeWeights
@@ -100,6 +105,7 @@ class RareNodeLoss(torch.nn.Module):
         labels: Tensor,
         weights: NodeWeights | None = None,
         row_weights: Tensor | ArrayLike | None = None,
+        known: Tensor | ArrayLike | None = None,
     ) -> Tensor:
         """The loss.
 
@@ -109,10 +115,12 @@ class RareNodeLoss(torch.nn.Module):
             weights: replaces the constructor's for this call: this is how a `WeightSchedule` is used.
             row_weights: (rows,), factors of each row's loss, as scikit-learn's ``sample_weight``. ``mean`` still
                 divides by the number of rows, not by the sum of their weights.
+            known: (rows, nodes), boolean: where labels are known; None: everywhere. ``mean`` then divides by the
+                number of scored cells that are.
 
         Raises:
             NotClosedError: a row has a node but not the node's parent.
-            LabelError: labels of another shape, or with values other than 0 and 1.
+            LabelError: labels of another shape, or with values other than 0 and 1; or ``known`` of another shape.
             ArgumentError: row weights that are negative, not finite or not one for each row.
         """
         present = self._check(logits, labels)
@@ -123,9 +131,20 @@ class RareNodeLoss(torch.nn.Module):
         if row_weights is not None:
             factors = check_row_weights(row_weights, len(present))
             weight = weight * torch.tensor(factors, device=logits.device, dtype=dtype).unsqueeze(-1)
+        scored_cells = len(present) * self.count_scored
+        if known is not None:
+            mask, scored_cells = self.check_known(known, tuple(present.shape))
+            weight = weight * torch.from_numpy(mask).to(logits.device)
         best = maximisers(logits, present, self.hierarchy)
-        count = {"mean": max(1, len(present) * self.count_scored), "sum": 1, "none": None}[self.reduction]
+        count = {"mean": max(1, scored_cells), "sum": 1, "none": None}[self.reduction]
         return weighted_cross_entropy(logits.to(dtype), best, present, weight, count)
+
+    def check_known(self, known: Tensor | ArrayLike, shape: tuple[int, ...]) -> tuple[NDArray[np.bool_], int]:
+        """Where labels of a shape are known, and how many scored cells that is."""
+        mask = as_array(known)
+        if mask.dtype != np.bool_ or mask.shape != shape:
+            raise LabelError(f"known must be boolean of the shape {shape}; got {mask.dtype} {mask.shape}")
+        return mask, int(np.count_nonzero(mask[:, self.scored]))
 
     def _check(self, logits: Tensor, labels: Tensor) -> Tensor:
         """The labels as booleans on the device of the logits, or an error that says what does not fit."""

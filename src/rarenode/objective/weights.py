@@ -8,8 +8,11 @@ From the closed labels of the training rows (N_obs rows, column sums c_j):
     rescaling "published":  w~_i = w0 + w_max (w_i - w_min) / (w_max - w_min)
     rescaling "printed":    w~_i = w0 + w_i   (w_i - w_min) / (w_max - w_min)
 
-and w~_i applies to the labels of one side: a node that is absent from a row (``negatives``), present
-(``positives``), or both.
+w~_i applies to the labels of one side: a node that is absent from a row (``negatives``), present (``positives``), or
+both.
+
+Where labels are unknown, the sum over j is one of shares, each among the rows where that node is known: with N_j of
+these, w_i = 1 / (N_classes sum of c_j / N_j). If all labels are known this is the same.
 
 The paper prints positives with the printed rescaling (``as_described``); its tables come from *negatives* with the
 published one (``as_published``). The difference decides whether the method works: a small weight on the negatives of
@@ -28,6 +31,7 @@ from numpy.typing import NDArray
 
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy.labels import as_known
 
 Form = Literal["as_published", "as_described"]
 Side = Literal["negatives", "positives", "both"]
@@ -63,6 +67,7 @@ def node_weights(
     *,
     side: Side | None = None,
     rescaling: Rescaling | None = None,
+    known: Any = None,
 ) -> NodeWeights:
     """Weights of every node's annotations from the labels of the training rows.
 
@@ -74,6 +79,7 @@ def node_weights(
         classes: N_classes is the number of ``nodes``, or 2 (``binary``).
         side: overrides the form's side: ``negatives``, ``positives`` or ``both``.
         rescaling: overrides the form's rescaling: ``published`` or ``printed``.
+        known: (rows, nodes), where labels are known; None: everywhere.
 
     >>> hierarchy = Hierarchy.from_edges([("animal", "cat"), ("animal", "dog")])
     >>> Y = hierarchy.close(hierarchy.encode([["cat"], ["cat"], ["cat"], ["dog"]]))
@@ -98,7 +104,7 @@ def node_weights(
     if not labels.size:
         raise ArgumentError("weights need at least one node and one training row")
 
-    w = rarity(labels, hierarchy, classes)
+    w = rarity(labels, hierarchy, classes, as_known(known, labels.shape))
     spread = w.max() - w.min()
     fraction = (w - w.min()) / spread if spread > 0 else np.zeros_like(w)
     scaled = w0 + (w.max() if rescaling == "published" else w) * fraction
@@ -111,12 +117,20 @@ def node_weights(
     )
 
 
-def rarity(labels: NDArray[np.bool_], hierarchy: Hierarchy, classes: Classes) -> NDArray[np.float64]:
+def rarity(
+    labels: NDArray[np.bool_], hierarchy: Hierarchy, classes: Classes, known: NDArray[np.bool_] | None = None
+) -> NDArray[np.float64]:
     """w_i before rescaling."""
     rows = len(labels)
-    n = hierarchy.sum_over_descendants(labels.sum(axis=0, dtype=np.int64))
+    counts = labels.sum(axis=0, dtype=np.int64)
     n_classes = len(hierarchy) if classes == "nodes" else 2
     w = np.ones(len(hierarchy))
+    if known is not None:
+        share = hierarchy.sum_over_descendants(counts / np.maximum(np.count_nonzero(known, axis=0), 1))
+        informative = (share > 0) & ~np.isclose(share, 1, rtol=0, atol=1e-9)  # sums of shares round
+        w[informative] = 1 / (n_classes * share[informative])
+        return w
+    n = hierarchy.sum_over_descendants(counts)
     informative = (n > 0) & (n != rows)
     w[informative] = rows / (n_classes * n[informative])
     return w

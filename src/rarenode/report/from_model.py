@@ -34,6 +34,7 @@ def report_on_model(
     name: str,
     rows: str,
     thresholds: str | None = None,
+    known: Bools | None = None,
 ) -> RunReport:
     """Evaluate a model on labelled rows that it was not trained on.
 
@@ -45,6 +46,7 @@ def report_on_model(
         rows: which rows these are, in a few words.
         thresholds: a strategy that needs no labels, such as ``fixed:0.3`` or ``expected_f1``, instead of the model's
             thresholds; see `TrainedModel.thresholds_for`.
+        known: (rows, nodes), where labels are known; None: everywhere. Other cells count nowhere.
     """
     output = model.compute(X, highest=True, uncertainty="gmu")
     return report_on_predictions(
@@ -55,6 +57,7 @@ def report_on_model(
         rows=rows,
         thresholds=model.decides_with if thresholds is None else model.thresholds_for(output.probs, thresholds),
         fitted_here=thresholds is not None,
+        known=known,
     )
 
 
@@ -69,6 +72,7 @@ def report_on_predictions(
     training_rows: NDArray[np.int64] | None = None,
     row_numbers: NDArray[np.int64] | None = None,
     fitted_here: bool = False,
+    known: Bools | None = None,
 ) -> RunReport:
     """Evaluate predictions, which may be those of other models, such as out-of-fold predictions.
 
@@ -84,6 +88,7 @@ def report_on_predictions(
             those of ``model``.
         row_numbers: the number of each row; by default its position, from 0.
         fitted_here: whether the thresholds were fitted to these very rows.
+        known: (rows, nodes), where labels are known; None: everywhere. Other cells count nowhere.
     """
     probs = output.probs
     decided = thresholds.decide(probs, model.hierarchy)
@@ -97,28 +102,34 @@ def report_on_predictions(
         scored=scored,
         highest_member_probs=output.highest,
         uncertainty=output.uncertainty,
+        known=known,
     )
     y, p, d = Y[:, scored], probs[:, scored], decided[:, scored]
+    k = _columns(known, scored)
     return RunReport(
         name=name,
         about=f"{rows}: {counted(len(Y), 'row')}; thresholds: {thresholds.in_words(fitted_here)}; {rule}",
         # The summary of the decisions, as 0 and 1; only AP is that of the probabilities.
-        summary=replace(summary(y, d), ap=average_precision(y, p)),
-        deviations=deviations_over_rows(y, p, d, draws=DRAWS),
+        summary=replace(summary(y, d, known=k), ap=average_precision(y, p, k)),
+        deviations=deviations_over_rows(y, p, d, draws=DRAWS, known=k),
         deviations_of=f"{DRAWS} draws of these rows, with replacement",
         nodes=nodes,
         card=model.card(),
-        curves=_curves(Y, probs, nodes),
-        reliability=_reliability(Y, probs, nodes),
+        curves=_curves(Y, probs, nodes, known),
+        reliability=_reliability(Y, probs, nodes, known),
         history=model.history,
-        unsure_rows=find_unsure_rows(Y, probs, decided, scored, row_numbers),
+        unsure_rows=find_unsure_rows(Y, probs, decided, scored, row_numbers, known=known),
     )
 
 
-def _curves(Y: Bools, probs: NDArray[Any], nodes: NodeDiagnosis) -> dict[str, BandCurve]:
+def _columns(known: Bools | None, nodes: Bools) -> Bools | None:
+    return None if known is None else known[:, nodes]
+
+
+def _curves(Y: Bools, probs: NDArray[Any], nodes: NodeDiagnosis, known: Bools | None) -> dict[str, BandCurve]:
     curves = {}
     for band, mask in rarity_bands(nodes):
-        best = precision_at_recalls(Y[:, mask], probs[:, mask])
+        best = precision_at_recalls(Y[:, mask], probs[:, mask], _columns(known, mask))
         hits, claims, positives = (
             int(values[mask].sum())
             for values in (nodes.scores.true_positives, nodes.scores.predicted, nodes.scores.support)
@@ -128,9 +139,13 @@ def _curves(Y: Bools, probs: NDArray[Any], nodes: NodeDiagnosis) -> dict[str, Ba
     return curves
 
 
-def _reliability(Y: Bools, probs: NDArray[Any], nodes: NodeDiagnosis) -> dict[str, Reliability]:
+def _reliability(Y: Bools, probs: NDArray[Any], nodes: NodeDiagnosis, known: Bools | None) -> dict[str, Reliability]:
     masks = {"all": nodes.scored} | dict(rarity_bands(nodes))
-    return {band: reliability(probs[:, mask], Y[:, mask], BINS) for band, mask in masks.items() if len(Y)}
+    return {
+        band: reliability(probs[:, mask], Y[:, mask], BINS, known=_columns(known, mask))
+        for band, mask in masks.items()
+        if len(Y)
+    }
 
 
 def find_unsure_rows(
@@ -140,30 +155,33 @@ def find_unsure_rows(
     scored: Bools,
     row_numbers: NDArray[np.int64] | None = None,
     most: int = MOST_UNSURE_ROWS,
+    known: Bools | None = None,
 ) -> tuple[UnsureRow, ...]:
     """The rows with the largest entropy, which are worth a second look or another annotation.
 
     The entropy of a node with the probability p is -p log2 p - (1 - p) log2(1 - p), in bits: 1 at one half, 0 at 0 and
-    1. That of a row is the sum over its scored nodes. Thresholds do not matter. Of equal rows the earlier comes first.
+    1. That of a row is the sum over its scored nodes whose label is known. Thresholds do not matter. Of equal rows the
+    earlier comes first.
     """
+    counted = np.broadcast_to(scored, Y.shape) if known is None else known & scored
     bits = np.empty(len(probs))
     for first in range(0, len(probs), ROWS_AT_A_TIME):
         some = slice(first, first + ROWS_AT_A_TIME)
-        bits[some] = _entropy(probs[some], scored).sum(axis=1)
+        bits[some] = _entropy(probs[some], counted[some]).sum(axis=1)
     chosen = np.argsort(-bits, kind="stable")[:most]
     return tuple(
         UnsureRow(
             row=row if row_numbers is None else int(row_numbers[row]),
             bits=float(bits[row]),
-            wrong=int(np.count_nonzero((Y[row] != decided[row]) & scored)),
-            nodes=_unsure_nodes(Y[row], probs[row], decided[row], scored),
+            wrong=int(np.count_nonzero((Y[row] != decided[row]) & counted[row])),
+            nodes=_unsure_nodes(Y[row], probs[row], decided[row], counted[row]),
         )
         for row in chosen.tolist()
     )
 
 
-def _unsure_nodes(y: Bools, p: NDArray[Any], decided: Bools, scored: Bools) -> tuple[UnsureNode, ...]:
-    bits = _entropy(p, scored)
+def _unsure_nodes(y: Bools, p: NDArray[Any], decided: Bools, counted: Bools) -> tuple[UnsureNode, ...]:
+    bits = _entropy(p, counted)
     columns = np.argsort(-bits, kind="stable")[:MOST_UNSURE_NODES]
     return tuple(
         UnsureNode(column, float(p[column]), bool(decided[column]), bool(y[column]))
@@ -172,7 +190,7 @@ def _unsure_nodes(y: Bools, p: NDArray[Any], decided: Bools, scored: Bools) -> t
     )
 
 
-def _entropy(probs: NDArray[Any], scored: Bools) -> NDArray[np.float64]:
-    """The entropy of each node in bits; 0 for nodes that are not scored."""
+def _entropy(probs: NDArray[Any], counted: Bools) -> NDArray[np.float64]:
+    """The entropy of each node in bits; 0 for nodes that do not count."""
     p = probs.astype(np.float64)
-    return np.asarray(np.where(scored, (entr(p) + entr(1 - p)) / np.log(2), 0.0))
+    return np.asarray(np.where(counted, (entr(p) + entr(1 - p)) / np.log(2), 0.0))

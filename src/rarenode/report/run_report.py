@@ -52,9 +52,9 @@ class UnsureRow:
 
     row: int
     bits: float
-    """The sum of the binary entropies of its scored nodes."""
+    """The sum of the binary entropies of its scored nodes, as far as their labels are known."""
     wrong: int
-    """Scored nodes whose decision is wrong."""
+    """How many of them have a wrong decision."""
     nodes: tuple[UnsureNode, ...]
     """The most uncertain first."""
 

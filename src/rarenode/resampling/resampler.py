@@ -1,6 +1,7 @@
 """`Resampler`: what LP-ROS and HROS-PD have in common, and resamplers by the names that settings use.
 
-A resampler looks at labels only and returns indices of rows; features follow the indices.
+A resampler looks at labels only and returns indices of rows; features follow the indices. A label that is unknown is
+one that the row does not have.
 """
 
 from __future__ import annotations

@@ -256,7 +256,9 @@ class Run:
         decided = chosen.decide(probs, model.hierarchy)
         aspects = {name: nodes & model.scored for name, nodes in aspect_masks(model.hierarchy).items()}
         return Evaluation(
-            scores=summarize_groups(rows.Y, probs, decided, model.hierarchy, model.training_positives, model.scored),
+            scores=summarize_groups(
+                rows.Y, probs, decided, model.hierarchy, model.training_positives, model.scored, rows.known
+            ),
             data=rows.name,
             rows=len(rows),
             thresholds=chosen.in_words(fitted_here=thresholds is not None),
@@ -423,7 +425,13 @@ class Run:
         if self._was_trained_on(rows, split):
             which = f"{which} ({TRAINED_ON})"
         part = report_on_model(
-            self.model, rows.X, rows.Y, name=name or str(self.folder), rows=which, thresholds=thresholds
+            self.model,
+            rows.X,
+            rows.Y,
+            name=name or str(self.folder),
+            rows=which,
+            thresholds=thresholds,
+            known=rows.known,
         )
         return replace(part, examination=self.examination)
 
@@ -584,7 +592,8 @@ class Run:
         model = self.model
         if isinstance(opened, DatasetSplits):
             test = opened.test.with_labels_only()
-            part = report_on_model(model, test.X, test.Y, name=name, rows=f"{opened.name}, test rows")
+            about = f"{opened.name}, test rows"
+            part = report_on_model(model, test.X, test.Y, name=name, rows=about, known=test.known)
         elif model.settings.holds_out_rows and (self.folder / HELD_OUT).exists():
             held_out = self._read_held_out()
             numbers, probs = held_out["rows"], held_out["probs"]
@@ -601,6 +610,7 @@ class Run:
                 training_rows=held_out["training_support"],
                 row_numbers=numbers,
                 fitted_here=True,
+                known=None if rows.known is None else rows.known[numbers],
             )
         else:
             return

@@ -17,6 +17,8 @@ the maximum of its children, from the leaves up. This can only raise, which cost
 
 Fitting a temperature evaluates the logits of all cells repeatedly. One pass counts them in narrow bins (1/128 wide)
 instead; a bin is represented by the mean logit of its cells, while the term with the labels stays exact.
+
+Cells whose label is unknown take no part in a fit.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from scipy.special import expit, logit
 from rarenode._io.text import counted
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy.labels import as_known
 from rarenode.thresholds.probabilities import (
     as_probabilities,
     as_probabilities_and_labels,
@@ -56,13 +59,14 @@ class Calibration(ABC):
 
     @classmethod
     @abstractmethod
-    def fit(cls, probs: Any, Y: Any, hierarchy: Hierarchy) -> Self:
+    def fit(cls, probs: Any, Y: Any, hierarchy: Hierarchy, *, known: Any = None) -> Self:
         """Fit to held-out rows.
 
         Args:
             probs: the model's probabilities (rows, nodes).
             Y: labels (rows, nodes) of the same rows, 0 or 1.
             hierarchy: its node order is the order of the columns.
+            known: (rows, nodes), boolean: where labels are known; None: everywhere.
         """
 
     def apply(self, probs: Any, hierarchy: Hierarchy) -> NDArray[Any]:
@@ -105,9 +109,9 @@ class Temperature(Calibration):
         _check_temperature(self.value)
 
     @classmethod
-    def fit(cls, probs: Any, Y: Any, hierarchy: Hierarchy) -> Self:
+    def fit(cls, probs: Any, Y: Any, hierarchy: Hierarchy, *, known: Any = None) -> Self:
         """See `Calibration.fit`. Without a positive or without a negative cell the temperature is 1."""
-        counts = _count_logits(*_check_pair(probs, Y, hierarchy), hierarchy)
+        counts = _count_logits(*_check_pair(probs, Y, hierarchy, known), hierarchy)
         return cls(counts.temperature())
 
     def _check(self, hierarchy: Hierarchy) -> None:
@@ -128,7 +132,7 @@ class TemperatureByDepth(Calibration):
             _check_temperature(value)
 
     @classmethod
-    def fit(cls, probs: Any, Y: Any, hierarchy: Hierarchy, least: int = 20) -> Self:
+    def fit(cls, probs: Any, Y: Any, hierarchy: Hierarchy, least: int = 20, *, known: Any = None) -> Self:
         """See `Calibration.fit`.
 
         Args:
@@ -137,9 +141,10 @@ class TemperatureByDepth(Calibration):
             hierarchy: its node order is the order of the columns.
             least: a depth with fewer positive, or fewer negative, cells gets the temperature of all nodes. Without
                 positive cells the fit would give the lowest temperature, which hides nodes without positives.
+            known: (rows, nodes), boolean: where labels are known; None: everywhere.
         """
         _check_least(least)
-        counts = _count_logits(*_check_pair(probs, Y, hierarchy), hierarchy)
+        counts = _count_logits(*_check_pair(probs, Y, hierarchy, known), hierarchy)
         overall = counts.temperature()
         rarer_side = np.minimum(counts.positives, counts.cells.sum(axis=1) - counts.positives).tolist()
         return cls(
@@ -179,7 +184,7 @@ class Isotonic(Calibration):
     """Columns of the probabilities that it was fitted to."""
 
     @classmethod
-    def fit(cls, probs: Any, Y: Any, hierarchy: Hierarchy, least: int = 20) -> Self:
+    def fit(cls, probs: Any, Y: Any, hierarchy: Hierarchy, least: int = 20, *, known: Any = None) -> Self:
         """See `Calibration.fit`.
 
         Args:
@@ -187,9 +192,10 @@ class Isotonic(Calibration):
             Y: labels (rows, nodes) of the same rows, 0 or 1.
             hierarchy: its node order is the order of the columns.
             least: positives that a node needs for isotonic regression; also as in `TemperatureByDepth.fit`.
+            known: (rows, nodes), boolean: where labels are known; None: everywhere.
         """
-        by_depth = TemperatureByDepth.fit(probs, Y, hierarchy, least)
-        given, truth = _check_pair(probs, Y, hierarchy)
+        by_depth = TemperatureByDepth.fit(probs, Y, hierarchy, least, known=known)
+        given, truth, mask = _check_pair(probs, Y, hierarchy, known)
         columns = np.flatnonzero(np.count_nonzero(truth, axis=0) >= least)
         step = lines_per_block(len(given))
         curves: list[Curve] = []
@@ -197,7 +203,9 @@ class Isotonic(Calibration):
             some = columns[first : first + step]
             # Nodes first: single columns of a large matrix are slow to read.
             ps, ys = given[:, some].T.astype(np.float64, order="C"), np.ascontiguousarray(truth[:, some].T)
-            curves.extend(_curve(column, p, y) for column, p, y in zip(some.tolist(), ps, ys, strict=True))
+            for column, p, y in zip(some.tolist(), ps, ys, strict=True):
+                here = slice(None) if mask is None else mask[:, column]
+                curves.append(_curve(column, p[here], y[here]))
         return cls(by_depth, tuple(curves), len(hierarchy))
 
     def _check(self, hierarchy: Hierarchy) -> None:
@@ -255,7 +263,7 @@ class _LogitCounts:
         return 1 / float(brentq(slope_of_loss, lowest, highest))
 
 
-def _count_logits(given: NDArray[Any], truth: Bools, hierarchy: Hierarchy) -> _LogitCounts:
+def _count_logits(given: NDArray[Any], truth: Bools, known: Bools | None, hierarchy: Hierarchy) -> _LogitCounts:
     depths, bins = _depths(hierarchy), int(2 * LARGEST_LOGIT * BINS_PER_LOGIT) + 1
     # Columns are sorted by depth, so each depth is one slice of them.
     bounds = np.searchsorted(hierarchy.depth, np.arange(depths + 1)).tolist()
@@ -267,11 +275,12 @@ def _count_logits(given: NDArray[Any], truth: Bools, hierarchy: Hierarchy) -> _L
         y = truth[rows]
         for depth in range(depths):
             columns = slice(bounds[depth], bounds[depth + 1])
-            here, where = z[:, columns], place[:, columns].ravel()
+            counted = slice(None) if known is None else known[rows, columns].ravel()
+            here, where, there = (values[:, columns].ravel()[counted] for values in (z, place, y))
             cells[depth] += np.bincount(where, minlength=bins)
-            sums[depth] += np.bincount(where, weights=here.ravel(), minlength=bins)
-            positives[depth] += np.count_nonzero(y[:, columns])
-            pull[depth] += here[y[:, columns]].sum()
+            sums[depth] += np.bincount(where, weights=here, minlength=bins)
+            positives[depth] += np.count_nonzero(there)
+            pull[depth] += here[there].sum()
     return _LogitCounts(cells, sums, positives, pull)
 
 
@@ -300,12 +309,14 @@ def _depths(hierarchy: Hierarchy) -> int:
     return int(hierarchy.depth.max(initial=-1)) + 1
 
 
-def _check_pair(probs: Any, Y: Any, hierarchy: Hierarchy) -> tuple[NDArray[Any], Bools]:
+def _check_pair(probs: Any, Y: Any, hierarchy: Hierarchy, known: Any) -> tuple[NDArray[Any], Bools, Bools | None]:
+    """Probabilities, labels that are known, and where labels are known."""
     given, truth = as_probabilities_and_labels(probs, Y)
     _check_width(given, hierarchy)
     if not len(given):
         raise ArgumentError("a calibration must be fitted on at least one row")
-    return given, truth
+    mask = as_known(known, truth.shape)
+    return given, truth if mask is None else truth & mask, mask
 
 
 def _check_width(given: NDArray[Any], hierarchy: Hierarchy) -> None:

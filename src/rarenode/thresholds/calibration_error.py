@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rarenode._io.text import counted
 from rarenode.errors import ArgumentError
+from rarenode.hierarchy.labels import as_known
 from rarenode.metrics import rarity_masks
 from rarenode.thresholds.probabilities import as_probabilities_and_labels, row_blocks
 
@@ -52,32 +53,34 @@ class Reliability:
         return float((self.count[full] * distance).sum() / total)
 
 
-def reliability(probs: Any, Y: Any, bins: int | Sequence[float] = 10) -> Reliability:
-    """Mean probability and share of positive cells, bin by bin, over all cells.
+def reliability(probs: Any, Y: Any, bins: int | Sequence[float] = 10, *, known: Any = None) -> Reliability:
+    """Mean probability and share of positive cells, bin by bin, over all cells whose label is known.
 
     Args:
         probs: probabilities (rows, nodes) of the nodes that count.
         Y: labels (rows, nodes), 0 or 1.
         bins: number of bins of equal width, or their edges, rising from 0 to 1.
+        known: (rows, nodes), boolean: where labels are known; None: everywhere.
 
     >>> reliability([[0.2, 0.9], [0.4, 0.7]], [[0, 1], [1, 1]], bins=2).frequency
     array([0.5, 1. ])
     """
     given, truth = as_probabilities_and_labels(probs, Y)
-    return _reliability(given, truth, _edges(bins), np.ones(given.shape[1], dtype=np.bool_))
+    everything = np.ones(given.shape[1], dtype=np.bool_)
+    return _reliability(given, truth, _edges(bins), everything, as_known(known, truth.shape))
 
 
-def ece(probs: Any, Y: Any, bins: int | Sequence[float] = 10) -> float:
+def ece(probs: Any, Y: Any, bins: int | Sequence[float] = 10, *, known: Any = None) -> float:
     """The expected calibration error over all cells; arguments as for `reliability`.
 
     >>> round(ece([[0.2, 0.9], [0.4, 0.7]], [[0, 1], [1, 1]], bins=2), 3)
     0.2
     """
-    return reliability(probs, Y, bins).ece
+    return reliability(probs, Y, bins, known=known).ece
 
 
 def ece_by_rarity(
-    probs: Any, Y: Any, training_positives: ArrayLike, bins: int | Sequence[float] = 10
+    probs: Any, Y: Any, training_positives: ArrayLike, bins: int | Sequence[float] = 10, *, known: Any = None
 ) -> dict[str, float]:
     """`ece` of the nodes of each of `RARITY_BANDS`, by the node's number of training positives.
 
@@ -90,14 +93,18 @@ def ece_by_rarity(
         raise ArgumentError(
             f"training_positives must have one count for each of {counted(given.shape[1], 'node')}; got {count.shape}"
         )
-    return {band: _reliability(given, truth, edges, mask).ece for band, mask in rarity_masks(count).items()}
+    cells = as_known(known, truth.shape)
+    return {band: _reliability(given, truth, edges, mask, cells).ece for band, mask in rarity_masks(count).items()}
 
 
-def _reliability(given: NDArray[Any], truth: Bools, edges: Floats, mask: Bools) -> Reliability:
+def _reliability(given: NDArray[Any], truth: Bools, edges: Floats, mask: Bools, known: Bools | None) -> Reliability:
     bins = len(edges) - 1
     count, sums, hits = np.zeros(bins, dtype=np.int64), np.zeros(bins), np.zeros(bins, dtype=np.int64)
     for rows in row_blocks(given.shape):
         p, y = given[rows][:, mask].ravel().astype(np.float64), truth[rows][:, mask].ravel()
+        if known is not None:
+            counted = known[rows][:, mask].ravel()
+            p, y = p[counted], y[counted]
         place = np.searchsorted(edges[1:-1], p, side="right")
         count += np.bincount(place, minlength=bins)
         sums += np.bincount(place, weights=p, minlength=bins)

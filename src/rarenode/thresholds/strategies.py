@@ -3,6 +3,11 @@
 On training rows a model is more confident than on any others, so thresholds fitted there are too high: fit a strategy
 on rows that the model was not trained on. Strategies that need no labels can be fitted on the rows to be predicted.
 
+A node's threshold is fitted to the rows where its label is known. No threshold is 0 but a fixed one, so a row with the
+probability 0 is never predicted and changes no choice but by being counted among the rows: that is what a row becomes
+for a node that is unknown in it. A node that is unknown in all rows is never predicted, like one whose probabilities
+are all 0.
+
 ===================  ============================================================  ==============
 strategy             threshold of a node                                           needs
 ===================  ============================================================  ==============
@@ -28,6 +33,7 @@ from numpy.typing import NDArray
 
 from rarenode.config.choices import Metric, Rule, check_strategy_argument, parse_strategy, strategy_text
 from rarenode.errors import ArgumentError
+from rarenode.hierarchy.labels import as_known
 from rarenode.thresholds.probabilities import Ranked, as_prior, as_probabilities, as_probabilities_and_labels, ranked
 from rarenode.thresholds.thresholds import Thresholds
 
@@ -45,9 +51,11 @@ class HeldOut:
     """The input of a strategy, after `Strategy.fit` has checked it."""
 
     probs: NDArray[np.floating[Any]]
-    """(rows, nodes), at least one row."""
+    """(rows, nodes), at least one row; 0 where the label is unknown."""
     labels: NDArray[np.bool_] | None
     """(rows, nodes)."""
+    known_rows: NDArray[np.int64]
+    """(nodes,): in how many of the rows the label is known."""
     prior: Floats | None
     """(nodes,), from 0 to 1."""
 
@@ -74,12 +82,15 @@ class Strategy(ABC):
     def choose(self, rows: HeldOut) -> Floats:
         """A threshold for each node; infinity for a node that is never predicted."""
 
-    def fit(self, probs: Any, Y: Any = None, *, prior: Any = None, rule: Rule = "add_ancestors") -> Thresholds:
+    def fit(
+        self, probs: Any, Y: Any = None, *, known: Any = None, prior: Any = None, rule: Rule = "add_ancestors"
+    ) -> Thresholds:
         """Choose a threshold for each node.
 
         Args:
             probs: coherent probabilities (rows, nodes) of held-out rows.
             Y: labels (rows, nodes) of these rows, 0 or 1; optional for strategies without ``needs_labels``.
+            known: (rows, nodes), boolean: where labels are known; None: everywhere. Other cells are ignored.
             prior: for each node, its share of positives among the training rows; optional likewise.
             rule: how predictions will be made coherent.
 
@@ -98,7 +109,12 @@ class Strategy(ABC):
         if not len(probabilities):
             raise ArgumentError("thresholds need at least one row of probabilities")
         shares = None if prior is None else as_prior(prior, probabilities.shape[1])
-        return Thresholds(self.choose(HeldOut(probabilities, labels, shares)), rule, self.name)
+        counts = np.full(probabilities.shape[1], len(probabilities))
+        mask = as_known(known, probabilities.shape)
+        if mask is not None:
+            probabilities, labels = probabilities * mask, None if labels is None else labels & mask
+            counts = np.count_nonzero(mask, axis=0)
+        return Thresholds(self.choose(HeldOut(probabilities, labels, counts, shares)), rule, self.name)
 
 
 def make_strategy(text: str) -> Strategy:
@@ -271,8 +287,8 @@ class PriorMatched(Strategy):
     def choose(self, rows: HeldOut) -> Floats:
         """The n-th largest probability, or the smallest above 0; infinity where all are 0 or the prior is."""
         assert rows.prior is not None  # noqa: S101 (`Strategy.fit` requires it)
-        expected = self.factor * rows.prior * len(rows.probs)
-        n = np.clip(np.floor(expected + 0.5), 1, len(rows.probs)).astype(np.int64)
+        expected = self.factor * rows.prior * rows.known_rows
+        n = np.clip(np.floor(expected + 0.5), 1, rows.known_rows).astype(np.int64)
         values = np.empty(rows.nodes)
         for block in ranked(rows.probs):
             above_0 = np.count_nonzero(block.probs, axis=1)

@@ -167,7 +167,8 @@ class _Run:
         began = perf_counter()
         weights = None if self.settings.schedule == "constant" else self._weights_now()
         row_weights = None if self.rows.sample_weight is None else self.rows.sample_weight[chosen]
-        loss = self.engine.step(self.rows.X[chosen], self.rows.Y[chosen], weights, row_weights)
+        known = None if self.rows.known is None else self.rows.known[chosen]
+        loss = self.engine.step(self.rows.X[chosen], self.rows.Y[chosen], weights, row_weights, known)
         at.seconds += perf_counter() - began
         if not math.isfinite(loss):
             raise TrainingError(self._what_went_wrong(f"the loss is {loss}", self._steps + 1))
@@ -254,7 +255,7 @@ class _Run:
         if self.valid is None:
             return None
         output = mean_probs(self.engine.logits, self.valid.X, self.shape, self.rows.hierarchy)
-        return summary(self.valid.Y, output.probs, scored=self.rows.scored)
+        return summary(self.valid.Y, output.probs, scored=self.rows.scored, known=self.valid.known)
 
     def _parameters(self) -> Arrays:
         return self.engine.parameters()
@@ -291,7 +292,10 @@ class _Run:
 
 
 def _resampled(rows: Dataset, resampler: Resampler) -> Dataset:
-    """The rows with clones of some counted ones after these; uncounted rows stay as they are."""
+    """The rows with clones of some counted ones after these; uncounted rows stay as they are.
+
+    To a resampler an unknown label is one that the row does not have. A clone knows what its original does.
+    """
     chosen = resampler.resample(rows.counted_Y)
     rest = np.arange(len(rows.counted_Y), len(rows))
     indices = np.concatenate([chosen.rows, rest])
@@ -310,7 +314,15 @@ def _node_weights(rows: Dataset, settings: Settings) -> NodeWeights | None:
     if settings.weighting == "none":
         return None
     side = None if settings.side == "auto" else settings.side
-    return node_weights(rows.counted_Y, rows.hierarchy, settings.w0, settings.weighting, settings.classes, side=side)
+    return node_weights(
+        rows.counted_Y,
+        rows.hierarchy,
+        settings.w0,
+        settings.weighting,
+        settings.classes,
+        side=side,
+        known=rows.counted_known,
+    )
 
 
 def _check_valid(rows: Dataset, settings: Settings, valid: Dataset | None) -> None:

@@ -173,8 +173,11 @@ class TrainedModel:
         assert result is not None  # noqa: S101 (it was requested)
         return result
 
-    def diagnose(self, X: Any, Y: Any) -> NodeDiagnosis:
-        """How well each node is found in labelled rows that were not used for training, and why it is missed."""
+    def diagnose(self, X: Any, Y: Any, known: Any = None) -> NodeDiagnosis:
+        """How well each node is found in labelled rows that were not used for training, and why it is missed.
+
+        ``known`` (rows, nodes) says where labels are known; None: everywhere.
+        """
         output = self.compute(X, highest=True, uncertainty="gmu")
         return diagnose(
             Y,
@@ -185,6 +188,7 @@ class TrainedModel:
             scored=self.scored,
             highest_member_probs=output.highest,
             uncertainty=output.uncertainty,
+            known=known,
         )
 
     @property

@@ -52,16 +52,19 @@ class OutOfFold:
     probs: NDArray[np.float32]
     """(rows, nodes): their probabilities."""
     prior: NDArray[np.float64]
-    """(nodes,): the share of all rows that have each node."""
+    """(nodes,): the share that has each node, of all rows where it is known."""
     rows: Indices
     """Which of all rows these are."""
     training_support: Indices
     """(nodes,): how many training rows with the node the models had that predicted its rows. Models of folds differ
     in that; it is their mean over the node's rows, rounded down, so that 0 means that none had any."""
+    known: NDArray[np.bool_] | None = None
+    """(rows, nodes): where labels of the held-out rows are known; None: everywhere."""
 
     def decide(self, strategy: Strategy, rule: Rule) -> TrainedModel:
         """The model, with thresholds that the strategy fits to the held-out predictions."""
-        return self.model.with_thresholds(strategy.fit(self.probs, self.Y, prior=self.prior, rule=rule))
+        fitted = strategy.fit(self.probs, self.Y, known=self.known, prior=self.prior, rule=rule)
+        return self.model.with_thresholds(fitted)
 
 
 def hold_out(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFold:
@@ -76,9 +79,9 @@ def validate(data: Dataset, settings: Settings, valid: Dataset, **how: Unpack[Ho
     """Train on rows, and predict validation rows, which early stopping uses too; see `train_model`."""
     valid = require_labels(valid, "validation")
     model = train_model(data, settings, valid=None if settings.patience is None else valid, **how)
-    prior = (model.training_positives + valid.Y.sum(axis=0)) / (len(data) + len(valid))
+    prior = _shares(model.training_positives + valid.Y.sum(axis=0), data.known_rows + valid.known_rows)
     rows = np.arange(len(valid))
-    return OutOfFold(model, valid.Y, model.predict_proba(valid.X), prior, rows, model.training_positives)
+    return OutOfFold(model, valid.Y, model.predict_proba(valid.X), prior, rows, model.training_positives, valid.known)
 
 
 def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFold:
@@ -127,14 +130,27 @@ def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFol
         final = settings.model_copy(update={"epochs": epochs, "patience": None})
     last: How = {**how, "title": "all rows"}
     model = train_model(data, final, **last)
-    return OutOfFold(model, data.Y, probs, data.Y.mean(axis=0), np.arange(len(data)), support // np.maximum(total, 1))
+    return OutOfFold(
+        model,
+        data.Y,
+        probs,
+        prior=_shares(total, data.known_rows),
+        rows=np.arange(len(data)),
+        training_support=support // np.maximum(total, 1),
+        known=data.known,
+    )
 
 
 def _hold_out_rows(
     data: Dataset, settings: Settings, kept: Indices, held_out: Indices, **how: Unpack[How]
 ) -> OutOfFold:
     fold = validate(data.take(kept), settings, data.take(held_out), **how)
-    return replace(fold, prior=data.Y.mean(axis=0), rows=held_out)
+    return replace(fold, prior=_shares(data.Y.sum(axis=0), data.known_rows), rows=held_out)
+
+
+def _shares(positives: Indices, rows: Indices) -> NDArray[np.float64]:
+    """The share of rows that are positive; 0 where there are no rows."""
+    return positives / np.maximum(rows, 1)
 
 
 def best_epoch(model: TrainedModel) -> int:

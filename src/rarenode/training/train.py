@@ -163,6 +163,8 @@ def _grow(rows: Dataset, settings: Settings, callback: Callback | None) -> Fores
             seed=settings.seed,
             sample_weight=rows.sample_weight,
             threads=available_threads(settings.n_jobs),
+            known=rows.known,
+            hierarchy=rows.hierarchy,
         )
     except KeyboardInterrupt:
         raise Interrupted(

@@ -169,10 +169,9 @@ def test_names_declared_twice_become_distinct(tmp_path: Path) -> None:
 
 def test_a_row_of_unknown_class_is_not_labelled(tmp_path: Path) -> None:
     file = read(tmp_path, TREE + "1,w,2,?\n{0 1, 3 ?}\n4,w,2,01\n")
-    assert file.labelled is not None
-    assert file.labelled.tolist() == [True, True, True, False, False, True]
-    assert file.labelled.dtype == np.bool_
-    assert file.Y.any(axis=1).tolist() == file.labelled.tolist()
+    assert file.known is not None
+    assert file.known.all(axis=1).tolist() == [True, True, True, False, False, True]
+    assert file.known.any(axis=1).tolist() == file.Y.any(axis=1).tolist() == file.known.all(axis=1).tolist()
 
 
 def test_windows_line_ends_and_a_byte_order_mark(tmp_path: Path) -> None:
