@@ -34,7 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
-from rarenode.hierarchy.labels import as_indicator, as_label_matrix
+from rarenode.hierarchy.labels import as_indicator, as_known, as_label_matrix
 from rarenode.metrics.checks import as_node_mask, as_truth_and_probs
 
 Bools = NDArray[np.bool_]
@@ -91,7 +91,7 @@ def hierarchical_scores(
     truth, predicted = as_label_matrix(Y, hierarchy.nodes), as_indicator(decided, "decided labels")
     if truth.shape != predicted.shape:
         raise LabelError(f"labels {truth.shape} and decided labels {predicted.shape} must have the same shape")
-    mask, is_known = as_node_mask(scored, len(hierarchy)), _as_known(known, truth)
+    mask, is_known = as_node_mask(scored, len(hierarchy)), as_known(known, truth.shape)
     n_hits = n_predicted = n_true = 0
     for rows in _blocks(len(truth), len(hierarchy)):
         counted = _counted(rows, mask, is_known)
@@ -127,7 +127,7 @@ def information_accretion(Y: Any, hierarchy: Hierarchy, *, known: Any = None) ->
     array([0.   , 0.415, 1.   ])
     """
     truth = hierarchy.close(as_label_matrix(Y, hierarchy.nodes))
-    is_known = _as_known(known, truth)
+    is_known = as_known(known, truth.shape)
     positives = np.count_nonzero(truth if is_known is None else truth & is_known, axis=0)
     return accretion_from_counts(positives, count_parents_together(truth, hierarchy, known=is_known))
 
@@ -138,7 +138,7 @@ def count_parents_together(Y: Any, hierarchy: Hierarchy, *, known: Any = None) -
     Arguments are those of `information_accretion`.
     """
     truth = as_label_matrix(Y, hierarchy.nodes)
-    is_known = _as_known(known, truth)
+    is_known = as_known(known, truth.shape)
     order = np.argsort(hierarchy.edge_children, kind="stable")
     parents = hierarchy.edge_parents[order]
     children, starts = np.unique(hierarchy.edge_children[order], return_index=True)
@@ -229,7 +229,7 @@ def cafa_scores(
     """
     truth, probabilities = as_truth_and_probs(Y, probs)
     as_label_matrix(truth, hierarchy.nodes)
-    mask, is_known = as_node_mask(scored, len(hierarchy)), _as_known(known, truth)
+    mask, is_known = as_node_mask(scored, len(hierarchy)), as_known(known, truth.shape)
     masks = {name: nodes for name, nodes in aspect_masks(hierarchy).items() if (nodes & mask).any()}
     curves = _Curves(masks, len(hierarchy), _as_accretion(accretion, len(hierarchy)))
     for rows in _blocks(len(truth), max(len(hierarchy), len(masks) * len(THRESHOLDS))):
@@ -338,14 +338,6 @@ def _with_ancestors(values: NDArray[Any], hierarchy: Hierarchy) -> NDArray[Any]:
         greatest[parents] = np.maximum(greatest[parents], np.maximum.reduceat(greatest[children], starts, axis=0))
     return greatest
 
-
-def _as_known(known: Any, truth: Bools) -> Bools | None:
-    if known is None:
-        return None
-    mask = np.asarray(known)
-    if mask.dtype != np.bool_ or mask.shape != truth.shape:
-        raise ArgumentError(f"known must be boolean and have the shape of the labels, {truth.shape}; got {mask.shape}")
-    return mask
 
 
 def _as_accretion(accretion: ArrayLike | None, nodes: int) -> Floats:

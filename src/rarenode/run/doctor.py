@@ -77,7 +77,7 @@ def examine_run(
     if rows is not None:
         labelled = rows.with_labels_only()
         if len(labelled):
-            diagnosis = model.diagnose(labelled.X, labelled.Y)
+            diagnosis = model.diagnose(labelled.X, labelled.Y, labelled.known)
         open_rows = np.flatnonzero(~_has_labels(rows))
         if len(open_rows):
             part = rows.take(open_rows)
