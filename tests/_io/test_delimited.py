@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -172,7 +173,7 @@ cells = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=
     ending=st.sampled_from(["\n", "\r\n"]),
 )
 def test_what_csv_writes_is_read(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], delimiter: str, quoting: int, ending: str
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], delimiter: str, quoting: Literal[0, 1], ending: str
 ) -> None:
     """Whatever the cells contain, but for blanks at their ends and rows of nothing else."""
     file = io.StringIO(newline="")
