@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
+from rarenode._io.text import counted
 from rarenode.errors import FileFormatError, MissingFileError
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -16,7 +19,7 @@ MOST_BYTES = 1 << 32
 """A compressed file may not be larger than this when unpacked."""
 LONGEST_FIELD = 1 << 20
 SAMPLE, SAMPLE_SIZE = 20, 1 << 20
-"""Lines and characters from which the delimiter is guessed."""
+"""Records and characters from which the delimiter is guessed."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +49,21 @@ def read_text(path: Path | str) -> str:
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
+        line = _line_of(content[: error.start].decode(encoding, "replace"))
         problem = "expected UTF-8 text; in Excel, save as 'CSV UTF-8', or convert the file with iconv"
         raise FileFormatError(path, line, problem) from None
     if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        raise FileFormatError(path, line, "it contains a null character, so it is not text")
+        line = _line_of(text[: text.index("\0")])
+        problem = "it contains a null character; if it is UTF-16, save it as UTF-8 ('CSV UTF-8' in Excel)"
+        raise FileFormatError(path, line, problem)
     if not text.strip():
         raise FileFormatError(path, None, "the file is empty")
     return text
+
+
+def _line_of(before: str) -> int:
+    """The number of the line in which something is, from what is before it."""
+    return before.replace("\r\n", "\n").replace("\r", "\n").count("\n") + 1
 
 
 def read_bytes(path: Path) -> bytes:
@@ -109,40 +118,54 @@ def read_records(path: Path | str, delimiter: str | None = None) -> Records:
     if delimiter is None:
         delimiter = guess_delimiter(text, suffix_of(path))
     records = _records(path, text, delimiter)
-    _, header = next(records)
-    names = tuple(name.strip() for name in header)
-    while names and not names[-1]:  # spreadsheets leave blank cells behind a row
-        names = names[:-1]
-    check_header(path, names)
+    first, header = next(records, (1, []))
+    names = header_names(header)
+    check_header(path, names, first)
     rows = []
-    for line, fields in records:
-        while len(fields) > len(names) and not fields[-1].strip():
-            del fields[-1]
+    for line, given in records:
+        fields = _without_blanks(given, len(names))
         if len(fields) != len(names):
-            problem = f"expected {len(names)} fields as in the header, got {len(fields)}"
-            raise FileFormatError(path, line, problem)
+            problem = f"expected {counted(len(names), 'field')} as in the header, got {len(fields)}"
+            more = f"; if a value contains {delimiter!r}, put it in quotes" if len(fields) > len(names) else ""
+            raise FileFormatError(path, line, problem + more)
         rows.append((line, [field.strip() for field in fields]))
     return Records(path, delimiter, names, rows)
 
 
-def check_header(path: Path, names: tuple[str, ...]) -> None:
-    """Refuse columns without a name, and names that appear twice."""
+def header_names(fields: list[str]) -> tuple[str, ...]:
+    """The names in a header, without the blank cells that spreadsheets leave behind a row."""
+    return tuple(name.strip() for name in _without_blanks(fields, 0))
+
+
+def _without_blanks(fields: list[str], width: int) -> list[str]:
+    """The fields without the blank ones that are left over behind so many."""
+    end = len(fields)
+    while end > width and not fields[end - 1].strip():
+        end -= 1
+    return fields[:end]
+
+
+def check_header(path: Path, names: tuple[str, ...], line: int = 1) -> None:
+    """Refuse a header without columns, columns without a name, and names that appear twice."""
+    if not names:
+        raise FileFormatError(path, line, "expected a header with the names of the columns")
     seen: dict[str, int] = {}
     for place, name in enumerate(names, start=1):
         if not name:
-            raise FileFormatError(path, 1, f"column {place} has no name")
+            raise FileFormatError(path, line, f"column {place} has no name; give it one in the header")
         if name in seen:
-            raise FileFormatError(path, 1, f"columns {seen[name]} and {place} have the same name {name!r}; rename one")
+            problem = f"columns {seen[name]} and {place} have the same name {name[:80]!r}; rename one"
+            raise FileFormatError(path, line, problem)
         seen[name] = place
 
 
 def _records(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Each record that is not blank, with the line it begins in."""
-    lines = iter(text.splitlines(keepends=True) if "\r" in text else text.split("\n"))
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    csv.field_size_limit(LONGEST_FIELD)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     while True:
         begins = reader.line_num + 1
+        # The limit holds for the whole process, so it is changed for no longer than it takes.
+        before = csv.field_size_limit(LONGEST_FIELD)
         try:
             fields = next(reader)
         except StopIteration:
@@ -150,6 +173,8 @@ def _records(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[
         except csv.Error as error:
             what = f"a field has more than {LONGEST_FIELD:,} characters" if "limit" in str(error) else str(error)
             raise FileFormatError(path, begins, f"{what}; check that quotes are closed") from None
+        finally:
+            csv.field_size_limit(before)
         if any(field.strip() for field in fields):
             yield begins, fields
 
@@ -162,18 +187,18 @@ def guess_delimiter(text: str, suffix: str = "") -> str:
     """
     if suffix in (".tsv", ".tab"):
         return "\t"
-    lines = (text if len(text) <= SAMPLE_SIZE else text[: text.rfind("\n", 0, SAMPLE_SIZE)]).splitlines()
-    sample = [line for line in lines[:SAMPLE] if line.strip()]
+    sample = text if len(text) <= SAMPLE_SIZE else text[: text.rfind("\n", 0, SAMPLE_SIZE) + 1 or SAMPLE_SIZE]
     best, most = ",", 1
     for delimiter in DELIMITERS:
         try:
-            widths = {len(fields) for fields in csv.reader(sample, delimiter=delimiter)}
-        except csv.Error:
+            records = [each for _, each in islice(_records(Path(), sample, delimiter), SAMPLE)]
+        except FileFormatError:
             continue
-        header = len(next(csv.reader(sample[:1], delimiter=delimiter)))
-        if len(widths) == 1 and header > most:
-            best, most = delimiter, header
-    if most == 1:  # ragged: go by the header
-        best = max(DELIMITERS, key=sample[0].count)
-        return best if best in sample[0] else ","
-    return best
+        width = len(header_names(records[0])) if records else 0
+        if width > most and all(len(_without_blanks(fields, width)) == width for fields in records):
+            best, most = delimiter, width
+    if most > 1:
+        return best
+    header = next(line for line in sample.splitlines() if line.strip())  # ragged: go by the header
+    best = max(DELIMITERS, key=header.count)
+    return best if best in header else ","

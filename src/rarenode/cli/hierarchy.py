@@ -45,6 +45,8 @@ Namespaces = Annotated[
 def check(
     file: File,
     separator: Separator = None,
+    relations: Relations = None,
+    namespaces: Namespaces = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Find cycles, missing parents, duplicates and other problems, each with its line.
@@ -55,15 +57,13 @@ def check(
     Examples:
       rarenode hierarchy check taxonomy.csv
     """
-    from rarenode._io.delimited import suffix_of  # noqa: PLC0415
-    from rarenode.hierarchy import read_hierarchy  # noqa: PLC0415
-    from rarenode.hierarchy.files import check as find_problems  # noqa: PLC0415
+    from rarenode.hierarchy.draft import check as find_problems  # noqa: PLC0415
     from rarenode.hierarchy.files import read_draft  # noqa: PLC0415
 
-    is_obo = suffix_of(file) == ".obo"
-    problems = [] if is_obo else find_problems(read_draft(file, separator=separator))
+    draft = read_draft(file, separator=separator, **_of_obo(relations, namespaces))
+    problems = find_problems(draft)
     wrong = any(problem.severity == "error" for problem in problems)
-    tree = None if wrong else read_hierarchy(file, separator=separator)
+    tree = None if wrong else draft.build()
     if as_json:
         found = [{"severity": each.severity, "line": each.line, "problem": each.text} for each in problems]
         print(json.dumps({"hierarchy": None if tree is None else _summary(tree), "problems": found}, indent=1))
@@ -74,6 +74,13 @@ def check(
             print(f"{file}: {tree!r}; nothing stands in the way" if not problems else f"{file}: {tree!r}")
     if wrong:
         raise typer.Exit(1)
+
+
+def _of_obo(relations: list[str] | None, namespaces: list[str] | None) -> dict[str, Any]:
+    return {
+        "relations": split_names(relations) if relations else ("is_a",),
+        "namespaces": split_names(namespaces) if namespaces else None,
+    }
 
 
 def _summary(tree: Any) -> dict[str, Any]:
@@ -139,11 +146,6 @@ def convert(
     """
     from rarenode.hierarchy import read_hierarchy, write_hierarchy  # noqa: PLC0415
 
-    tree = read_hierarchy(
-        file,
-        separator=separator,
-        relations=split_names(relations) if relations else ("is_a",),
-        namespaces=split_names(namespaces) if namespaces else None,
-    )
+    tree = read_hierarchy(file, separator=separator, **_of_obo(relations, namespaces))
     write_hierarchy(tree, out)
     print(f"{out}: {tree!r}")

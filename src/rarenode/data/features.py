@@ -79,6 +79,15 @@ def text_features(X: Any) -> tuple[str, ...]:
     return tuple(name for name in X.columns if not X[name].dtype.is_numeric()) if is_frame(X) else ()
 
 
+def number_as_text(number: float) -> str:
+    """A number where a category is expected: whole ones have no decimal point, others all their digits.
+
+    >>> number_as_text(3.0), number_as_text(0.1)
+    ('3', '0.1')
+    """
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
 def take_rows(X: Any, rows: Any) -> Any:
     """Some of the rows."""
     return X[rows.tolist()] if is_frame(X) else X[rows]

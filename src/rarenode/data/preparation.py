@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.data.features import LARGEST, as_features, is_frame
+from rarenode.data.features import LARGEST, as_features, is_frame, number_as_text
 from rarenode.errors import DataError
 
 CELLS_AT_A_TIME = 1 << 24
@@ -145,7 +145,7 @@ def _encode_column(column: Any, categories: Categories | None) -> NDArray[np.flo
     numbers = np.asarray(column, dtype=np.float64)
     if categories is None:
         return numbers[:, None]
-    return categories.encode([None if np.isnan(number) else f"{number:.17g}" for number in numbers.tolist()])
+    return categories.encode([None if np.isnan(number) else number_as_text(number) for number in numbers.tolist()])
 
 
 def as_float32(X: Any) -> NDArray[np.float32]:

@@ -89,9 +89,16 @@ def _scan(paths: list[Path], expected: Expected, rows: int) -> Iterator[tuple[Da
     from rarenode.data.readers.tables import make_dataset, text_columns  # noqa: PLC0415
 
     options = expected.reading or TableOptions()
+    seen: set[str] = set()
     for table in scan_table(paths, partial(text_columns, options, expected), rows):
         total = sum(count for _, count in table.files)
-        yield make_dataset(table, options, expected=expected, labels=False), total
+        part = make_dataset(table, options, expected=expected, labels=False)
+        twice = next((row for row, key in enumerate(part.ids or ()) if key in seen), None)
+        if twice is not None and part.ids is not None:
+            problem = f"the id {part.ids[twice][:80]!r} in column {options.id!r} appears twice; ids must be unique"
+            raise table.error(twice, problem)
+        seen.update(part.ids or ())
+        yield part, total
 
 
 def files_like(path: Path) -> list[Path]:

@@ -13,7 +13,7 @@ one column of paths    ``Biota > Cnidaria > Corals``, each prefix a node; other 
 all other tables       one column per level, the highest first; blank cells end a path
 =====================  ================================================================================================
 
-Every format but OBO becomes a `Draft`, in which each node and edge has its line. `check` finds what is wrong with it.
+Every format becomes a `Draft`, in which each node and edge has its line.
 """
 
 from __future__ import annotations
@@ -23,21 +23,16 @@ import io
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
+from typing import Any
 
 from rarenode._io.delimited import Records, read_records, read_text, suffix_of
 from rarenode._io.files import replacing
 from rarenode.errors import ArgumentError, FileFormatError, HierarchyError
 from rarenode.hierarchy.construction import COMMON_SEPARATORS, DEFAULT_SEPARATOR
 from rarenode.hierarchy.dag import Hierarchy, Terms
-from rarenode.hierarchy.obo import IS_A, read_obo
+from rarenode.hierarchy.draft import Draft
+from rarenode.hierarchy.obo import IS_A, escaped, read_obo
 
 PARENT = ("parent", "parent_id", "parents")
 CHILD = ("child", "child_id")
@@ -45,73 +40,6 @@ NODE = ("id", "node", "node_id", "name", *CHILD)
 TITLE = ("title", "label", "name")
 SEVERAL = ";"
 """Separates several parents in one cell of a parent table."""
-MOST_LEVELS = 1000
-MOST_SHOWN, MOST_NAMES = 12, 5
-"""Nodes and lines of a cycle, and names in a list, that a message shows."""
-
-
-@dataclass
-class Draft:
-    """Nodes and edges as a file gives them, each with its line, before anybody has looked whether they fit."""
-
-    path: Path
-    nodes: dict[str, int | None] = field(default_factory=dict)
-    """Names, each with the line that defines it first."""
-    edges: list[tuple[int | None, str, str]] = field(default_factory=list)
-    """(line, parent, child)."""
-    titles: dict[str, str] = field(default_factory=dict)
-    defined: bool = False
-    """Whether every node has a line of its own; a parent without one is then missing."""
-    repeated: list[tuple[int | None, str]] = field(default_factory=list)
-    """(line, name) of nodes that are defined again."""
-
-    def add(self, line: int | None, node: str, title: str | None = None) -> None:
-        """Add a node."""
-        self.nodes.setdefault(node, line)
-        if title:
-            self.titles.setdefault(node, title)
-
-    def add_path(self, line: int | None, steps: Sequence[str]) -> None:
-        """Add a path from a root; each prefix is a node, named by the whole prefix."""
-        if len(steps) > MOST_LEVELS:
-            problem = f"a path has {len(steps):,} levels; at most {MOST_LEVELS:,} are read"
-            raise FileFormatError(self.path, line, problem)
-        prefixes: list[str] = []
-        for step in steps:
-            prefixes.append(f"{prefixes[-1]}{DEFAULT_SEPARATOR}{step}" if prefixes else step)
-        fresh = [place for place, prefix in enumerate(prefixes) if prefix not in self.nodes]
-        for place in fresh:
-            self.add(line, prefixes[place], steps[place])
-            if place:
-                self.edges.append((line, prefixes[place - 1], prefixes[place]))
-
-    def build(self) -> Hierarchy:
-        """The hierarchy.
-
-        Raises:
-            FileFormatError: `check` finds an error.
-        """
-        wrong = next((problem for problem in check(self) if problem.severity == "error"), None)
-        if wrong is not None:
-            raise FileFormatError(self.path, wrong.line, wrong.text)
-        edges = dict.fromkeys((parent, child) for _, parent, child in self.edges)
-        hierarchy = Hierarchy.from_edges(edges, nodes=self.nodes)
-        if not self.titles:
-            return hierarchy
-        return hierarchy.with_terms(Terms(tuple(self.titles.get(node, node) for node in hierarchy.nodes)))
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Something to know about a hierarchy's file."""
-
-    severity: Literal["error", "warning", "note"]
-    line: int | None
-    text: str
-
-    def __str__(self) -> str:
-        place = "" if self.line is None else f"line {self.line}: "
-        return f"{self.severity}: {place}{self.text}"
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -139,15 +67,21 @@ def read_hierarchy(
         MissingFileError: there is no such file.
         FileFormatError: it is malformed, or its edges make no hierarchy; the message names the line.
     """
-    if suffix_of(path) == ".obo":
-        return read_obo(path, relations=relations, namespaces=namespaces)
-    return read_draft(path, separator=separator).build()
+    return read_draft(path, separator=separator, relations=relations, namespaces=namespaces).build()
 
 
-def read_draft(path: Path | str, *, separator: str | None = None) -> Draft:
+def read_draft(
+    path: Path | str,
+    *,
+    separator: str | None = None,
+    relations: Collection[str] = (IS_A,),
+    namespaces: Collection[str] | None = None,
+) -> Draft:
     """Read nodes and edges with their lines; arguments are those of `read_hierarchy`."""
     path = Path(path)
     match suffix_of(path):
+        case ".obo":
+            return read_obo(path, relations=relations, namespaces=namespaces)
         case ".json":
             return _from_json(path, separator)
         case ".csv" | ".tsv" | ".tab" | ".txt":
@@ -169,7 +103,7 @@ def _from_records(records: Records, separator: str | None) -> Draft:
         title = next((names[name] for name in TITLE if name in names and names[name] != node), None)
         return _parent_table(records, parent, node, title)
     if not records.rows:
-        raise FileFormatError(records.path, 1, "there is nothing below the header")
+        raise FileFormatError(records.path, None, "there is nothing below the header")
     column = _path_column(records, separator)
     if column is not None or len(records.header) == 1:
         return _path_list(records, column or 0, separator)
@@ -216,6 +150,8 @@ def _path_list(records: Records, column: int, separator: str | None) -> Draft:
     draft = Draft(records.path)
     cells = [(line, fields[column]) for line, fields in records.rows if fields[column]]
     chosen = separator if separator is not None else guess_separator([cell for _, cell in cells])
+    if len(records.header) == 1 and chosen in records.header[0]:  # there is no header
+        cells.insert(0, (1, records.header[0]))
     for line, cell in cells:
         draft.add_path(line, _steps(records.path, line, cell, chosen))
     return draft
@@ -260,9 +196,13 @@ def _steps(path: Path, line: int | None, cell: str, separator: str) -> list[str]
 def _from_json(path: Path, separator: str | None) -> Draft:
     text = read_text(path)
     try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(path, getattr(error, "lineno", None), f"it is not valid JSON: {error}") from None
+        content = json.loads(text, object_pairs_hook=_without_repeats)
+    except RecursionError:
+        raise FileFormatError(path, None, "its names are nested too deeply; write a table instead") from None
+    except json.JSONDecodeError as error:
+        raise FileFormatError(path, error.lineno, f"it is not valid JSON: {error.msg}, column {error.colno}") from None
+    except ValueError as error:
+        raise FileFormatError(path, None, str(error)) from None
     draft = Draft(path)
     if isinstance(content, list) and all(isinstance(each, str) for each in content):
         chosen = separator if separator is not None else guess_separator(content)
@@ -275,6 +215,15 @@ def _from_json(path: Path, separator: str | None) -> Draft:
     else:
         raise FileFormatError(path, None, "expected nested names, a list of paths, or an object with 'edges'")
     return draft
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; of a name that is repeated Python would keep the last, and drop what is below the others."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the name {twice!r} appears twice below the same parent; join them")
+    return content
 
 
 def _add_edges(draft: Draft, content: Mapping[str, Any]) -> None:
@@ -298,6 +247,8 @@ def _add_nested(draft: Draft, content: Mapping[str, Any]) -> None:
     waiting: list[tuple[tuple[str, ...], Any]] = [((), content)]
     while waiting:
         steps, below = waiting.pop()
+        if steps and not steps[-1].strip():
+            raise FileFormatError(draft.path, None, f"a name below {DEFAULT_SEPARATOR.join(steps[:-1])!r} is empty")
         if steps:
             draft.add_path(None, steps)
         if isinstance(below, dict):
@@ -307,107 +258,6 @@ def _add_nested(draft: Draft, content: Mapping[str, Any]) -> None:
         elif below is not None:
             place = DEFAULT_SEPARATOR.join(steps)
             raise FileFormatError(draft.path, None, f"below {place!r}: expected names, got {str(below)[:60]}")
-        if steps and not steps[-1]:
-            raise FileFormatError(draft.path, None, f"a name below {DEFAULT_SEPARATOR.join(steps[:-1])!r} is empty")
-
-
-# --- checking --------------------------------------------------------------------------------------------------------
-
-
-def check(draft: Draft) -> list[Problem]:
-    """All that is wrong or odd, errors first: an error stands in the way of a hierarchy."""
-    found = [*_edge_problems(draft), *_cycles(draft), *_name_problems(draft)]
-    if not draft.nodes:
-        found.append(Problem("error", None, "it has no nodes"))
-    below = {child for _, _, child in draft.edges}
-    roots = [node for node in draft.nodes if node not in below]
-    if len(roots) > 1:
-        found.append(Problem("note", None, f"it has {len(roots)} roots: {_some(roots)}"))
-    order = {"error": 0, "warning": 1, "note": 2}
-    return sorted(found, key=lambda problem: (order[problem.severity], problem.line or 0))
-
-
-def _edge_problems(draft: Draft) -> list[Problem]:
-    found = []
-    seen: dict[tuple[str, str], int | None] = {}
-    for line, parent, child in draft.edges:
-        if parent == child:
-            found.append(Problem("error", line, f"{child!r} is its own parent"))
-        elif draft.defined and parent not in draft.nodes:
-            found.append(Problem("error", line, f"the parent {parent!r} of {child!r} has no line of its own"))
-        if (parent, child) in seen:
-            first = f", as in line {seen[parent, child]}" if seen[parent, child] is not None else ""
-            found.append(Problem("warning", line, f"{child!r} below {parent!r} is repeated{first}"))
-        seen.setdefault((parent, child), line)
-    return found
-
-
-def _cycles(draft: Draft) -> list[Problem]:
-    """A cycle for each group of nodes that are one another's ancestors; their descendants have no path from a root."""
-    number = {node: place for place, node in enumerate(draft.nodes)}
-    edges = [(line, number[p], number[c]) for line, p, c in draft.edges if p != c and p in number]
-    ends = np.array([edge[1:] for edge in edges], dtype=np.int64).reshape(-1, 2)
-    matrix = csr_array((np.ones(len(ends), dtype=np.int8), (ends[:, 0], ends[:, 1])), shape=(len(number),) * 2)
-    _, group = connected_components(matrix, directed=True, connection="strong")
-    above: dict[int, tuple[int | None, int]] = {}
-    for line, parent, child in edges:
-        if group[parent] == group[child]:
-            above.setdefault(child, (line, parent))
-    names, found, seen = list(draft.nodes), [], set()
-    for start in above:
-        if group[start] in seen:
-            continue
-        seen.add(group[start])
-        trail: dict[int, None] = {}
-        node = start
-        while node not in trail:
-            trail[node] = None
-            node = above[node][1]
-        cycle = [*trail][[*trail].index(node) :]
-        lines = sorted(line for each in cycle if (line := above[each][0]) is not None)
-        text = " -> ".join(names[each] for each in reversed([*cycle[:MOST_SHOWN], node]))
-        size = "" if len(cycle) <= MOST_SHOWN else f" ({len(cycle)} nodes in all)"
-        where = f"; lines {', '.join(map(str, lines[:MOST_SHOWN]))}" if len(lines) > 1 else ""
-        found.append(Problem("error", lines[0] if lines else None, f"a cycle: {text}{size}{where}"))
-    if found:
-        reached = _reached_from_roots(matrix)
-        lost = [node for node, there in zip(draft.nodes, reached, strict=True) if not there]
-        in_cycle = {names[node] for node in above}
-        below = [node for node in lost if node not in in_cycle]
-        if below:
-            text = f"{len(below)} more nodes have no path from a root: {_some(below)}"
-            found.append(Problem("warning", draft.nodes[below[0]], text))
-    return found
-
-
-def _reached_from_roots(matrix: Any) -> NDArray[np.bool_]:
-    """Which nodes can be reached from a node without parents."""
-    reached = np.asarray(matrix.sum(axis=0) == 0).ravel()
-    fresh = reached
-    while fresh.any():
-        found = (matrix.T @ fresh.astype(np.int32)) > 0
-        fresh = found & ~reached
-        reached = reached | fresh
-    return reached
-
-
-def _name_problems(draft: Draft) -> list[Problem]:
-    found = []
-    for line, node in draft.repeated:
-        found.append(Problem("warning", line, f"{node!r} is defined again; the first is in line {draft.nodes[node]}"))
-    spelled: dict[str, str] = {}
-    for node, line in draft.nodes.items():
-        key = " ".join(node.casefold().replace("_", " ").split())
-        other = spelled.setdefault(key, node)
-        if other != node:
-            text = f"{node!r} and {other!r} differ only in spelling; are they one node?"
-            found.append(Problem("warning", line, text))
-    return found
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(repr(name) for name in names[:MOST_NAMES]) + more
 
 
 # --- other sources, and writing --------------------------------------------------------------------------------------
@@ -459,6 +309,9 @@ def write_hierarchy(hierarchy: Hierarchy, path: Path | str) -> None:
             part.write_text(text, encoding="utf-8", newline="")
     except OSError as error:
         raise ArgumentError(f"{path} cannot be written: {error.strerror}") from None
+    except UnicodeEncodeError as error:
+        half = error.object[error.start]
+        raise ArgumentError(f"{path} cannot be written: a name contains half a character, {half!r}") from None
 
 
 def _parents(hierarchy: Hierarchy) -> dict[str, list[str]]:
@@ -469,9 +322,10 @@ def _parents(hierarchy: Hierarchy) -> dict[str, list[str]]:
 
 
 def _to_table(hierarchy: Hierarchy, delimiter: str) -> str:
-    odd = next((node for node in hierarchy.nodes if SEVERAL in node or node != node.strip()), None)
+    odd = next((node for node in hierarchy.nodes if SEVERAL in node or "\0" in node or node != node.strip()), None)
     if odd is not None:
-        raise ArgumentError(f"the node {odd!r} contains {SEVERAL!r}, or blanks at its ends; write .json instead")
+        what = f"{SEVERAL!r}, a null character, or blanks at its ends"
+        raise ArgumentError(f"the node {odd!r} contains {what}; write .json instead")
     file = io.StringIO()
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
     writer.writerow(["id", "parent", "title"])
@@ -487,14 +341,15 @@ def _to_json(hierarchy: Hierarchy, _: str) -> str:
 
 
 def _to_obo(hierarchy: Hierarchy, _: str) -> str:
-    odd = next((node for node in hierarchy.nodes if any(character.isspace() for character in node)), None)
+    odd = next((node for node in hierarchy.nodes if "\0" in node or len(node.replace(" ", "_").split()) != 1), None)
     if odd is not None:
-        raise ArgumentError(f"the node {odd!r} contains a blank, which no id in OBO may; write .csv or .json")
+        raise ArgumentError(f"the node {odd!r} contains a character that no id in OBO may; write .json instead")
     namespaces = None if hierarchy.terms is None else hierarchy.terms.namespaces
     lines = ["format-version: 1.2"]
     for place, (node, above) in enumerate(_parents(hierarchy).items()):
-        lines += ["", "[Term]", f"id: {node}", f"name: {' '.join(hierarchy.titles[place].split())}"]
+        name = " ".join(hierarchy.titles[place].split())
+        lines += ["", "[Term]", f"id: {escaped(node)}", f"name: {escaped(name, blanks=False)}"]
         if namespaces is not None and namespaces[place]:
-            lines.append(f"namespace: {namespaces[place]}")
-        lines += [f"is_a: {parent}" for parent in above]
+            lines.append(f"namespace: {escaped(namespaces[place])}")
+        lines += [f"is_a: {escaped(parent)}" for parent in above]
     return "\n".join(lines) + "\n"

@@ -7,13 +7,15 @@ term that the file does not define is an error.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rarenode._io.delimited import read_text
-from rarenode.errors import FileFormatError, HierarchyError
+from rarenode.errors import FileFormatError
 from rarenode.hierarchy.dag import Hierarchy, Terms
+from rarenode.hierarchy.draft import Draft
 
 IS_A = "is_a"
 
@@ -33,8 +35,8 @@ class _Term:
 
 def read_obo(
     path: Path | str, *, relations: Collection[str] = (IS_A,), namespaces: Collection[str] | None = None
-) -> Hierarchy:
-    """Read the terms of an OBO file as a hierarchy.
+) -> Draft:
+    """Read the terms of an OBO file as a hierarchy in the making.
 
     Nodes are ids; ``titles`` are the terms' names. Obsolete terms are not nodes: one that is replaced by another term
     is an alias of that, as is an alternative id.
@@ -54,50 +56,49 @@ def read_obo(
     for term in current.values():
         term.namespace = term.namespace or default_namespace
     _check_choices(path, current, relations, namespaces)
-    kept = {key for key, term in current.items() if namespaces is None or term.namespace in namespaces}
-    edges: dict[tuple[str, str], None] = {}
+    kept = [key for key, term in current.items() if namespaces is None or term.namespace in namespaces]
+    there = set(kept)
+    draft = Draft(path)
+    edges: set[tuple[str, str]] = set()
     for key in kept:
+        draft.add(current[key].line, key)
         for line, relation, parent in current[key].parents:
             if relation not in relations:
                 continue
             if parent not in current:
                 problem = f"{key} has the parent {parent!r}, which is no term of this file, or obsolete"
                 raise FileFormatError(path, line, problem)
-            if parent in kept:
-                edges[parent, key] = None
-    try:
-        hierarchy = Hierarchy.from_edges(sorted(edges), nodes=sorted(kept))
-    except HierarchyError as error:
-        raise FileFormatError(path, None, str(error)) from None
-    return hierarchy.with_terms(
-        Terms(
+            if parent in there and (parent, key) not in edges:  # one may be above the other by several relations
+                edges.add((parent, key))
+                draft.edges.append((line, parent, key))
+
+    def make_terms(hierarchy: Hierarchy) -> Terms:
+        aliases = _aliases(terms)
+        return Terms(
             titles=tuple(current[node].name or node for node in hierarchy.nodes),
             namespaces=tuple(current[node].namespace for node in hierarchy.nodes),
-            aliases=_aliases(terms, kept),
+            aliases={other: node for other, node in aliases.items() if node in there},
             obsolete=frozenset(term.id for term in terms if term.obsolete),
-            excluded=_excluded(current, kept),
+            excluded=frozenset(current) - there | {other for other, node in aliases.items() if node not in there},
         )
-    )
+
+    draft.make_terms = make_terms
+    return draft
 
 
-def _aliases(terms: list[_Term], kept: set[str]) -> dict[str, str]:
-    """Alternative ids, and obsolete ids with one replacement, each with the node that it stands for."""
-    aliases: dict[str, str] = {}
-    for term in terms:
-        if term.id in kept:
-            aliases.update((other, term.id) for other in term.alternatives if other not in kept)
-    for term in terms:
-        if term.obsolete and len(term.replaced_by) == 1:
-            node = aliases.get(term.replaced_by[0], term.replaced_by[0])
-            if node in kept:
-                aliases.update((other, node) for other in (term.id, *term.alternatives))
-    return aliases
-
-
-def _excluded(terms: dict[str, _Term], kept: set[str]) -> frozenset[str]:
-    """The ids of current terms that were not kept."""
-    left = [term for key, term in terms.items() if key not in kept]
-    return frozenset(other for term in left for other in (term.id, *term.alternatives))
+def _aliases(terms: list[_Term]) -> dict[str, str]:
+    """Alternative ids, and obsolete ids with one replacement, each with the current term that it stands for."""
+    current = {term.id for term in terms if not term.obsolete}
+    aliases = {other: term.id for term in terms if not term.obsolete for other in term.alternatives}
+    replaced = {term.id: term for term in terms if term.obsolete and len(term.replaced_by) == 1}
+    for term in replaced.values():
+        node, steps = term.replaced_by[0], 0
+        while node in replaced and steps < len(replaced):  # a replacement may have been replaced as well
+            node, steps = replaced[node].replaced_by[0], steps + 1
+        node = aliases.get(node, node)
+        if node in current:
+            aliases.update((other, node) for other in (term.id, *term.alternatives))
+    return {other: node for other, node in aliases.items() if other not in current}
 
 
 def _check_choices(
@@ -164,7 +165,7 @@ def _set(path: Path, number: int, term: _Term, tag: str, value: str) -> None:
         case "id":
             term.id = _reference(value)
         case "name":
-            term.name = value.split(" !", 1)[0].strip()
+            term.name = _unescaped(_BEHIND.sub("", value).strip())
         case "namespace":
             term.namespace = _reference(value)
         case "is_a":
@@ -185,4 +186,24 @@ def _set(path: Path, number: int, term: _Term, tag: str, value: str) -> None:
 def _reference(value: str) -> str:
     """An id without the comment, ``! name``, and modifiers, ``{...}``, behind it."""
     first = value.split(None, 1)
-    return first[0] if first else ""
+    return _unescaped(first[0]) if first else ""
+
+
+_BEHIND = re.compile(r"(\s+\{[^{}]*\})?(\s+!.*)?$")
+"""Modifiers and a comment behind a value."""
+_ESCAPED = {"n": "\n", "t": "\t", "W": " "}
+
+
+def _unescaped(value: str) -> str:
+    r"""A value as it is meant: ``\W`` is a blank, ``\:`` a colon, ...
+
+    >>> _unescaped(r"a\Wb\:c")
+    'a b:c'
+    """
+    return re.sub(r"\\(.)", lambda found: _ESCAPED.get(found[1], found[1]), value)
+
+
+def escaped(value: str, *, blanks: bool = True) -> str:
+    """A value as an OBO file has it: special characters are escaped and, as in an id, blanks."""
+    named = {meant: f"\\{letter}" for letter, meant in _ESCAPED.items() if blanks or meant != " "}
+    return "".join(named.get(each, f"\\{each}" if each in "\\!{}" else each) for each in value)

@@ -4,7 +4,8 @@ Four layouts of a table:
 
 ========  =============================================================================================================
 long      a line for each row and node: id, node, title, probability, decided, uncertainty
-wide      a line for each row, a column for each node: its probability or, with ``decided_only``, 0 or 1
+wide      a line for each row, a column for each node: its probability, blank if that is below ``min_probability``; or,
+          with ``decided_only``, 0 or 1
 sets      a line for each row: the deepest decided labels in one cell, with their titles and probabilities
 cafa      the format of the CAFA challenges: id, term and score, separated by tabs, without a header
 ========  =============================================================================================================
@@ -172,9 +173,15 @@ class Predictions:
     def _wide(self, choice: Choice) -> Any:
         import polars as pl  # noqa: PLC0415
 
-        values: NDArray[Any] = self.decided.astype(np.uint8) if choice.decided_only else self.probs
+        likely = self.probs >= choice.min_probability
+        shown = np.where(likely, self.probs, np.float32(np.nan))
+        values: NDArray[Any] = (self.decided & likely).astype(np.uint8) if choice.decided_only else shown
         columns = {storable(node): np.ascontiguousarray(values[:, place]) for place, node in enumerate(self.nodes)}
-        return pl.DataFrame(self._keys(np.arange(len(self))) | columns)
+        keys = self._keys(np.arange(len(self)))
+        clash = next((name for name in keys if name in columns), None)
+        if clash is not None:
+            raise ArgumentError(f"the node {clash!r} is called like the column that names the rows; choose layout long")
+        return pl.DataFrame(keys | columns).with_columns(pl.col(pl.Float32).fill_nan(None))
 
     def _sets(self, choice: Choice) -> Any:
         import polars as pl  # noqa: PLC0415
@@ -202,7 +209,7 @@ class Predictions:
         if choice.decided_only:
             kept &= self.decided
         if self.probs.shape[1] > choice.most_terms:
-            order = np.argsort(-self.probs, axis=1, kind="stable")[:, : choice.most_terms]
+            order = np.argsort(np.where(kept, -self.probs, 1), axis=1, kind="stable")[:, : choice.most_terms]
             among = np.zeros_like(kept)
             np.put_along_axis(among, order, True, axis=1)
             kept &= among
@@ -247,7 +254,7 @@ def write_predictions(parts: Iterable[Predictions], path: Path | str, choice: Ch
                     frame = each.to_frame(choice)
                     lines += len(frame)
                     if suffix == ".jsonl":
-                        file.write("".join(f"{line}\n" for line in _json_lines(frame, choice)).encode("utf-8"))
+                        file.write("".join(f"{line}\n" for line in _json_lines(frame, each, choice)).encode("utf-8"))
                     else:
                         tabs = suffix == ".tsv" or choice.layout == "cafa"
                         header = number == 0 and choice.layout != "cafa"
@@ -257,13 +264,16 @@ def write_predictions(parts: Iterable[Predictions], path: Path | str, choice: Ch
         raise ArgumentError(f"{path} cannot be written: {error}") from None
 
 
-def _json_lines(frame: Any, choice: Choice) -> Iterator[str]:
-    several = ("labels", "titles", "probabilities") if choice.layout == "sets" else ()
+def _json_lines(frame: Any, predictions: Predictions, choice: Choice) -> Iterator[str]:
+    """A line for each row of a frame; in ``sets``, with lists in place of cells."""
+    title_of = {storable(node): title for node, title in zip(predictions.nodes, predictions.titles, strict=True)}
     for record in frame.iter_rows(named=True):
-        for name in several:
-            if name in record:
-                parts = record[name].split(choice.separator) if record[name] else []
-                record[name] = [float(part) for part in parts] if name == "probabilities" else parts
+        if choice.layout == "sets":
+            for name in ("labels", "probabilities"):
+                record[name] = record[name].split(choice.separator) if record[name] else []
+            record["probabilities"] = [float(each) for each in record["probabilities"]]
+            if "titles" in record:  # which may contain the separator
+                record["titles"] = [storable(title_of[label]) for label in record["labels"]]
         yield json.dumps(record, ensure_ascii=False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -27,14 +28,25 @@ def test_the_suffix_selects_the_reader(tmp_path: Path, name: str, as_text: bool)
 def test_the_kind_reaches_the_reader(tmp_path: Path, kind: Kind) -> None:
     path = tmp_path / "pairs.arff"
     path.write_text("@attribute class hierarchical a/b\n@data\na\n")
-    assert read(path, kind).hierarchy.nodes == (("root", "a", "a/b") if kind == "tree" else ("a", "b"))
+    assert read(path, kind=kind).hierarchy.nodes == (("root", "a", "a/b") if kind == "tree" else ("a", "b"))
 
 
-@pytest.mark.parametrize("name", ["rows.xlsx", "rows", "rows.arff.gz", ""])
+@pytest.mark.parametrize("name", ["rows.xlsx", "rows", "rows.zip", "rows.gz"])
 def test_an_unknown_format_lists_the_known_ones(tmp_path: Path, name: str) -> None:
     with pytest.raises(FileFormatError, match="cannot tell the file format") as caught:
         read(tmp_path / name)
     assert all(suffix in str(caught.value) for suffix in READERS)
+
+
+def test_a_folder_and_a_gzipped_file(tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError, match=r"it is a folder; name a file in it, or a pattern such as .*\*\.csv"):
+        read(tmp_path)
+    path = tmp_path / "small.arff.gz"
+    path.write_bytes(gzip.compress(SMALL_ARFF))
+    np.testing.assert_array_equal(read(path).X, [[1.5, 1, 0], [np.nan, 0, 1]])
+    path.write_bytes(SMALL_ARFF)
+    with pytest.raises(FileFormatError, match="not gzipped"):
+        read(path)
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

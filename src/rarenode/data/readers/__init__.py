@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from rarenode._io.delimited import suffix_of
+from rarenode._io.files import is_dir
 from rarenode.data.dataset import Dataset
 from rarenode.data.readers.arff import Kind, read_arff_files
 from rarenode.data.table_options import Expected, TableOptions
@@ -75,6 +76,9 @@ def read(
         raise ArgumentError("no file is given")
     if options is None:
         options = expected.reading if expected is not None and expected.reading is not None else TableOptions()
+    for each in given:
+        if isinstance(each, str | Path) and is_dir(each):
+            raise FileFormatError(each, None, f"it is a folder; name a file in it, or a pattern such as {each}/*.csv")
     suffix = suffix_of(given[0]) if isinstance(given[0], str | Path) else TABLES[0]
     reader = READERS.get(suffix)
     if reader is None:
@@ -82,4 +86,7 @@ def read(
         hint = "; save the sheet as 'CSV UTF-8'" if suffix in (".xlsx", ".xls", ".ods") else ""
         known = ", ".join(READERS)
         raise FileFormatError(given[0], None, f"cannot tell the file format from {what}; known: {known}{hint}")
+    for each in given:
+        if isinstance(each, str | Path) and READERS.get(suffix_of(each)) is not reader:
+            raise FileFormatError(each, None, f"its format cannot be joined with that of {given[0]}")
     return reader(given, options=options, hierarchy=hierarchy, kind=kind, expected=expected, labels=labels)

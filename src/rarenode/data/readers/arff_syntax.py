@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
 
+from rarenode._io.delimited import read_bytes
 from rarenode._io.text import counted
 from rarenode.errors import FileFormatError, MissingFileError
 
@@ -82,6 +83,8 @@ def _read_text(path: Path) -> str:
         raise FileFormatError(path, None, f"cannot be read: {error.strerror}") from error
     except ValueError as error:  # a null character, which no file name can contain
         raise MissingFileError(f"{str(path)!r}: no such file") from error
+    if content.startswith(b"\x1f\x8b") or path.suffix.lower() == ".gz":
+        content = read_bytes(path)
     if not content.strip():
         raise FileFormatError(path, None, "is empty; expected @relation, @attribute and @data")
     try:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rarenode._io.delimited import check_header, guess_delimiter, read_records, read_text, suffix_of
+from rarenode._io.delimited import check_header, guess_delimiter, header_names, read_records, read_text, suffix_of
+from rarenode._io.files import is_dir, is_file
 from rarenode.data.features import frame_from_pandas
 from rarenode.errors import DataError, FileFormatError, MissingFileError
 
@@ -24,6 +25,8 @@ BINARY = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?")
 """What a cell of a text file contains where a value is missing."""
 NEWLINE = ord("\n")
+UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
+"""What polars raises for a damaged file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,20 +92,38 @@ def read_table(sources: Sequence[Any], text_columns: TextColumns) -> Table:
     for path, frame in zip(paths[1:], frames[1:], strict=True):
         _check_same_columns(paths[0], frames[0].columns, path, frame.columns)
     files = tuple((path, len(frame)) for path, frame in zip(paths, frames, strict=True))
-    return Table(pl.concat(frames, how="vertical_relaxed") if len(frames) > 1 else frames[0], files)
+    with_rows = [frame for frame in frames if len(frame)]  # a file without rows says nothing of its columns' types
+    if not with_rows:
+        raise FileFormatError(paths[0], None, "it has no rows")
+    return Table(_joined(paths, with_rows), files)
+
+
+def _joined(paths: list[Path], frames: list[pl.DataFrame]) -> pl.DataFrame:
+    if len(frames) == 1:
+        return frames[0]
+    columns = []
+    for name in frames[0].columns:
+        try:
+            columns.append(pl.concat([frame.select(name) for frame in frames], how="vertical_relaxed")[name])
+        except pl.exceptions.PolarsError:
+            kinds = " and ".join(dict.fromkeys(str(frame[name].dtype) for frame in frames))
+            raise DataError(f"{paths[0]} and the other files: column {name!r} contains {kinds}") from None
+    return pl.DataFrame(columns)
 
 
 def scan_table(sources: Sequence[Any], text_columns: TextColumns, rows: int) -> Iterator[Table]:
     """The same table in parts of at most so many rows; Parquet and Arrow files are never in memory as a whole."""
     if not all(isinstance(source, str | Path) and suffix_of(source) in BINARY for source in sources):
         table = read_table(sources, text_columns)
-        for first in range(0, max(1, len(table.frame)), rows):
+        for first in range(0, len(table.frame), rows):
             ids = None if table.ids is None else table.ids[first : first + rows]
             yield replace(table, frame=table.frame[first : first + rows], ids=ids, first_row=first)
         return
     paths = [Path(source) for source in sources]
     counts = [_collect(path, _scan(path).select(pl.len())).item() for path in paths]
     files = tuple(zip(paths, counts, strict=True))
+    if not any(counts):
+        raise FileFormatError(paths[0], None, "it has no rows")
     names = _scan(paths[0]).collect_schema().names()
     before = 0
     for path, count in files:
@@ -115,12 +136,16 @@ def scan_table(sources: Sequence[Any], text_columns: TextColumns, rows: int) -> 
 
 def _from_frame(source: Any) -> Table:
     if isinstance(source, pl.DataFrame):
-        return Table(source)
-    if hasattr(source, "columns") and hasattr(source, "index"):
+        table = Table(source)
+    elif hasattr(source, "columns") and hasattr(source, "index"):
         index = source.index
         numbered = type(index).__name__ == "RangeIndex"
-        return Table(frame_from_pandas(source), ids=None if numbered else tuple(str(key) for key in index))
-    raise DataError(f"expected a file, or a pandas or polars data frame, got {type(source).__name__}")
+        table = Table(frame_from_pandas(source), ids=None if numbered else tuple(str(key) for key in index))
+    else:
+        raise DataError(f"expected a file, or a pandas or polars data frame, got {type(source).__name__}")
+    if not len(table.frame):
+        raise DataError("the data frame has no rows")
+    return table
 
 
 def _check_same_columns(first: Path, expected: list[str], path: Path, columns: list[str]) -> None:
@@ -139,19 +164,29 @@ def _read(path: Path, text_columns: TextColumns) -> pl.DataFrame:
 def _collect(path: Path, scanned: pl.LazyFrame) -> pl.DataFrame:
     try:
         return scanned.collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise FileFormatError(path, None, f"it cannot be read: {str(error).splitlines()[0]}") from None
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from None
 
 
 def _scan(path: Path) -> pl.LazyFrame:
-    if not path.is_file():
+    if is_dir(path):
+        raise FileFormatError(path, None, "it is a folder; expected a file")
+    if not is_file(path):
         raise MissingFileError(f"{path}: no such file")
+    if path.suffix.lower() == ".gz":
+        raise FileFormatError(path, None, "only text may be gzipped; unpack it, as such files are compressed inside")
+    scan = pl.scan_parquet if suffix_of(path) in (".parquet", ".pq") else pl.scan_ipc
     try:
-        frame = pl.scan_parquet(path, glob=False) if suffix_of(path) in (".parquet", ".pq") else pl.scan_ipc(path)
+        frame = scan(path, glob=False)
         frame.collect_schema()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise FileFormatError(path, None, f"it cannot be read: {str(error).splitlines()[0]}") from None
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from None
     return frame
+
+
+def _unreadable(path: Path, error: BaseException) -> FileFormatError:
+    what = "Parquet" if suffix_of(path) in (".parquet", ".pq") else "Arrow IPC"
+    return FileFormatError(path, None, f"it is damaged, or no {what} file: {str(error).partition(chr(10))[0][:200]}")
 
 
 def _read_text_frame(path: Path, text_columns: TextColumns) -> pl.DataFrame:
@@ -164,8 +199,8 @@ def _read_text_frame(path: Path, text_columns: TextColumns) -> pl.DataFrame:
             schema_overrides={name: pl.String for name in text_columns(list(names)) if name in names},
             null_values=list(MISSING),
         )
-    except pl.exceptions.PolarsError as error:
-        raise FileFormatError(path, None, f"it cannot be read: {str(error).splitlines()[0]}") from None
+    except UNREADABLE as error:
+        raise FileFormatError(path, None, f"it cannot be read: {str(error).partition(chr(10))[0]}") from None
 
 
 def _clean(path: Path) -> tuple[bytes, str, tuple[str, ...]]:
@@ -181,18 +216,25 @@ def _clean(path: Path) -> tuple[bytes, str, tuple[str, ...]]:
     if '"' in text:  # fields may contain delimiters and line breaks
         return _rewritten(path, delimiter)
     first, _, rest = text.partition("\n")
-    names = tuple(name.strip() for name in first.split(delimiter))
-    while names and not names[-1]:  # spreadsheets leave blank cells behind a row
-        names = names[:-1]
+    names = header_names(first.split(delimiter))
+    if not names:
+        return _rewritten(path, delimiter)
     check_header(path, names)
     content = rest.rstrip("\n").encode("utf-8")
     data = np.frombuffer(content, dtype=np.uint8)
     ends = np.append(np.flatnonzero(data == NEWLINE), len(data))
     fields = np.diff(np.searchsorted(np.flatnonzero(data == ord(delimiter)), ends), prepend=0) + 1
-    shortest = np.diff(ends, prepend=-1).min() - 1
-    if len(content) and ((fields != len(names)).any() or shortest < len(names)):  # perhaps a blank row
+    if len(content) and ((fields != len(names)).any() or _has_blank_row(data, ends, content, delimiter)):
         return _rewritten(path, delimiter)
     return f"{delimiter.join(names)}\n".encode() + content, delimiter, names
+
+
+def _has_blank_row(data: Any, ends: Any, content: bytes, delimiter: str) -> bool:
+    """Whether a row has nothing but blanks; such a row begins with one, or with a delimiter."""
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    nothing = b" \t\x0b\x0c\x1c\x1d\x1e\x1f" + delimiter.encode()
+    odd = np.flatnonzero(np.isin(data[np.minimum(starts, len(data) - 1)], np.frombuffer(nothing + b"\n", np.uint8)))
+    return any(not content[starts[row] : ends[row]].strip(nothing) for row in odd.tolist())
 
 
 def _rewritten(path: Path, delimiter: str) -> tuple[bytes, str, tuple[str, ...]]:

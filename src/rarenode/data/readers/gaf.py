@@ -44,6 +44,10 @@ def from_gaf(
         FileFormatError: it is malformed; the message names the line.
         ArgumentError: no annotation is left.
     """
+    unknown = sorted(set(aspects or ()) - set(ASPECTS))
+    if unknown:
+        choices = ", ".join(f"{letter} ({name})" for letter, name in ASPECTS.items())
+        raise ArgumentError(f"there is no aspect {unknown[0]!r}; choose among {choices}")
     annotations = []
     codes: set[str] = set()
     for number, line in enumerate(read_text(path).split("\n"), start=1):
@@ -67,6 +71,8 @@ def from_gaf(
         absent = "NOT" in fields[QUALIFIER].split("|")
         annotations.append((number, fields[ID], fields[SYMBOL], fields[TERM], 0 if absent else 1))
     if not annotations:
+        if not codes:
+            raise FileFormatError(path, None, "it has no annotations")
         raise ArgumentError(f"{path}: no annotation is left; it has the evidence codes {', '.join(sorted(codes))}")
     known = set(ids)
     by_id = sum(key in known for _, key, _, _, _ in annotations)

@@ -18,6 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rarenode._io.delimited import read_records
+from rarenode._io.text import counted
 from rarenode.data.readers.frames import Table
 from rarenode.errors import DataError, FileFormatError, RarenodeError
 from rarenode.hierarchy import Hierarchy
@@ -28,6 +29,8 @@ from rarenode.hierarchy.three_valued import complete_labels
 YES = frozenset({"1", "1.0", "true", "yes", "y", "t", "present", "x", "+"})
 NO = frozenset({"0", "0.0", "false", "no", "n", "f", "absent", "-"})
 UNSURE = frozenset({"", "?", "na", "nan", "unknown"})
+LONGEST_SHOWN = 200
+"""Characters of a label that a message shows."""
 MOST_DETAILS = 50
 """So many labels that are not in the hierarchy are listed."""
 MOST_TO_COMPARE = 200_000
@@ -62,7 +65,7 @@ def from_sets(table: Table, column: str, separator: str) -> Stated:
     cells = table.frame[column].cast(pl.String).str.strip_chars()
     parts = (
         pl.DataFrame({"row": np.arange(len(cells)), "label": cells})
-        .with_columns(pl.col("label").str.split(separator))
+        .with_columns(pl.col("label").str.split(separator.strip() or separator))
         .explode("label")
         .with_columns(pl.col("label").str.strip_chars())
         .filter(pl.col("label").is_not_null() & (pl.col("label") != ""))
@@ -90,6 +93,10 @@ def from_levels(table: Table, columns: Sequence[str]) -> Stated:
             deeper = next(place for place in range(gap, len(steps)) if steps[place])
             above = f"the level above it, {columns[gap]!r}, is blank"
             raise table.error(row, f"column {columns[deeper]!r} is {steps[deeper]!r}, but {above}")
+        odd = next((place for place, step in enumerate(filled) if DEFAULT_SEPARATOR in step), None)
+        if odd is not None:
+            problem = f"{filled[odd][:80]!r} contains {DEFAULT_SEPARATOR!r}, which separates levels; rename it"
+            raise table.error(row, f"column {columns[odd]!r}: {problem}")
         rows.append(row)
         labels.append(DEFAULT_SEPARATOR.join(filled))
     numbers = np.array(rows, dtype=np.int64)
@@ -116,21 +123,20 @@ def from_indicators(table: Table, columns: Sequence[str]) -> Stated:
     labelled: Bools = np.any(np.stack(values) >= 0, axis=0)
 
     def error(statement: int, problem: str) -> RarenodeError:
-        return table.error(statement % max(1, len(table.frame)), problem)
+        return table.error(statement % len(table.frame), f"column {labels[statement]!r}: {problem}")
 
     return Stated(np.concatenate(rows), labels, all_values, labelled, error)
 
 
 def are_indicators(table: Table, columns: Sequence[str]) -> bool:
-    """Whether the columns contain nothing but yes, no and blanks."""
+    """Whether the columns contain yes or no, and nothing else but blanks."""
+    words: set[str] = set()
     for column in columns:
         values = table.frame[column]
-        if values.dtype in (pl.Boolean, pl.Null):
-            continue
-        distinct = values.drop_nulls().unique().cast(pl.String).str.strip_chars().str.to_lowercase().to_list()
-        if not set(distinct) <= YES | NO | UNSURE:
+        words.update(values.drop_nulls().unique().cast(pl.String).str.strip_chars().str.to_lowercase().to_list())
+        if not words <= YES | NO | UNSURE:
             return False
-    return True
+    return bool(words - UNSURE)
 
 
 def _indicator_values(column: pl.Series) -> NDArray[np.int8]:
@@ -145,12 +151,12 @@ def from_long_file(table: Table, ids: Sequence[str], path: Path) -> Stated:
     It may have a header; without one, its first id is one of the table's.
     """
     records = read_records(path)
-    row_of = _row_numbers(table, ids)
+    if len(records.header) not in (2, 3):
+        got = counted(len(records.header), "column")
+        raise FileFormatError(path, 1, f"expected the columns id, label and perhaps value, got {got}")
     entries = list(records.rows)
-    if records.header[0] in row_of:
+    if records.header[0] in set(ids):
         entries.insert(0, (1, list(records.header)))
-    if len(records.header) < 2:
-        raise FileFormatError(path, 1, "expected the columns id and label, and perhaps value")
     meaning = dict.fromkeys(YES, 1) | dict.fromkeys(NO, 0) | dict.fromkeys(UNSURE, -1)
     statements = []
     for line, fields in entries:
@@ -166,22 +172,21 @@ def from_long_file(table: Table, ids: Sequence[str], path: Path) -> Stated:
     return match_ids(table, ids, path, statements)
 
 
-def match_ids(
-    table: Table, ids: Sequence[str], path: Path, statements: Iterable[tuple[int, str, str, int]]
-) -> Stated:
+def match_ids(table: Table, ids: Sequence[str], path: Path, statements: Iterable[tuple[int, str, str, int]]) -> Stated:
     """Statements (line, id, label, value) of a file, about the rows of a table with these ids.
 
     Raises:
         DataError: no id of the file is one of the table's.
     """
-    row_of = _row_numbers(table, ids)
+    row_of = {key: row for row, key in enumerate(ids)}
     given = list(statements)
     kept = [(line, row_of[key], label, value) for line, key, label, value in given if key in row_of]
-    if given and not kept:
+    if not given:
+        raise FileFormatError(path, None, "it has no labels")
+    if not kept:
         raise DataError(
-            f"no id of {path} is one of the ids of {table.name}: the first are {given[0][1]!r} and {ids[0]!r}"
-            if len(ids)
-            else f"{table.name} has no rows"
+            f"no id of {path} is one of the ids of {table.name}: the first are {given[0][1][:80]!r} and "
+            f"{ids[0][:80]!r}; choose the column of ids (--id) that the labels have"
         )
     rows = np.array([row for _, row, _, _ in kept], dtype=np.int64)
     labelled = np.zeros(len(ids), dtype=np.bool_)
@@ -194,22 +199,13 @@ def match_ids(
     return Stated(rows, [label for _, _, label, _ in kept], values, labelled, error)
 
 
-def _row_numbers(table: Table, ids: Sequence[str]) -> dict[str, int]:
-    numbers: dict[str, int] = {}
-    for row, key in enumerate(ids):
-        if key in numbers:
-            raise table.error(row, f"the id {key!r} appears twice, so labels cannot be matched to rows")
-        numbers[key] = row
-    return numbers
-
-
 # --- from labels to nodes --------------------------------------------------------------------------------------------
 
 
 class LabelNames:
     """Finds the node that a label stands for: its name, an alias, a path to it, or a title that no other node has."""
 
-    def __init__(self, hierarchy: Hierarchy, path_separator: str | None = None) -> None:
+    def __init__(self, hierarchy: Hierarchy, path_separator: str = DEFAULT_SEPARATOR) -> None:
         self.hierarchy, self.path_separator = hierarchy, path_separator
         terms = hierarchy.terms
         self.aliases: Mapping[str, str] = {} if terms is None else terms.aliases
@@ -247,10 +243,7 @@ class LabelNames:
         raise DataError(self._unknown(label, steps))
 
     def _steps(self, label: str, is_path: bool) -> list[str]:
-        separator = DEFAULT_SEPARATOR if is_path else self.path_separator
-        if separator is None:
-            separator = DEFAULT_SEPARATOR
-        return [step.strip() for step in label.split(separator.strip() or separator)]
+        return path_steps(label, DEFAULT_SEPARATOR if is_path else self.path_separator, is_path)
 
     def _walk(self, steps: list[str]) -> str | None:
         """The node at the end of a path of names or titles, where nodes are not named by paths."""
@@ -268,15 +261,25 @@ class LabelNames:
         return self.hierarchy.titles[self.hierarchy.index[node]]
 
     def _unknown(self, label: str, steps: list[str]) -> str:
+        shown = repr(label[:LONGEST_SHOWN]) + ("..." if len(label) > LONGEST_SHOWN else "")
         if label in self.obsolete:
-            return f"the label {label!r} is obsolete, and nothing replaces it; remove it or choose another"
+            return f"the label {shown} is obsolete, and nothing replaces it; remove it or choose another"
         if label in self.ambiguous or steps[-1] in self.ambiguous:
-            return f"the label {label!r} is the name of several nodes; write the path to it"
+            return f"the label {shown} is the name of several nodes; write the path to it"
         nodes = self.hierarchy.nodes
         names = [*self.titles, *nodes] if sum(map(len, nodes)) <= MOST_TO_COMPARE else []
-        near = difflib.get_close_matches(label, names, n=1) or difflib.get_close_matches(steps[-1], names, n=1)
+        # Nodes that are named by paths resemble each other; the last step tells more.
+        near = difflib.get_close_matches(steps[-1][:LONGEST_SHOWN], names, n=1)
+        near = near or difflib.get_close_matches(label[:LONGEST_SHOWN], names, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        return f"the label {label!r} is not in the hierarchy of {len(nodes)} nodes{hint}"
+        return f"the label {shown} is not in the hierarchy of {len(nodes)} nodes{hint}"
+
+
+def path_steps(label: str, separator: str, is_path: bool) -> list[str]:
+    """The steps of a label that is, or may be, a path; blanks around the separator do not matter."""
+    if is_path:
+        return label.split(separator)
+    return [step.strip() for step in label.split(separator.strip() or separator)]
 
 
 def derive_hierarchy(stated: Stated, path_separator: str | None) -> tuple[Hierarchy, str]:
@@ -289,15 +292,14 @@ def derive_hierarchy(stated: Stated, path_separator: str | None) -> tuple[Hierar
     separator = DEFAULT_SEPARATOR if stated.is_path else (path_separator or guess_separator(distinct))
     paths = []
     for label in distinct:
-        steps = [step.strip() for step in label.split(separator.strip() or separator)]
+        steps = path_steps(label, separator, stated.is_path)
         if not all(steps):
             raise stated.error(stated.labels.index(label), f"the path {label[:80]!r} has an empty step")
         paths.append(DEFAULT_SEPARATOR.join(steps))
     if not any(DEFAULT_SEPARATOR in path for path in paths):
-        example = f", such as {distinct[0]!r}" if distinct else ""
         raise DataError(
-            f"the labels{example}, are single names and say nothing of a hierarchy; give one (--hierarchy FILE), or "
-            "write paths such as 'Biota > Corals' (--path-separator names another separator)"
+            f"the labels, such as {distinct[0][:80]!r}, are single names and say nothing of a hierarchy; give one "
+            "(--hierarchy FILE), or write paths such as 'Biota > Corals' (--path-separator names another separator)"
         )
     return Hierarchy.from_paths(paths, DEFAULT_SEPARATOR), separator
 
@@ -310,10 +312,13 @@ def to_matrix(
     Raises:
         RarenodeError: a label is not in the hierarchy, or a row contradicts itself; the message names the place.
     """
+    distinct = dict.fromkeys(stated.labels)
+    if path_separator is None:
+        path_separator = guess_separator(label for label in distinct if label not in hierarchy)
     names = LabelNames(hierarchy, path_separator)
     column_of: dict[str, int] = {}
     unknown: dict[str, str] = {}
-    for label in dict.fromkeys(stated.labels):
+    for label in distinct:
         try:
             column = names.column(label, stated.is_path)
         except DataError as error:
@@ -335,14 +340,26 @@ def to_matrix(
         if value == 1 or chosen.any():
             matrices[value] = np.zeros(shape, dtype=np.bool_)
             matrices[value][stated.rows[chosen], columns[chosen]] = True
-    try:
-        Y, known = complete_labels(hierarchy, matrices[1], matrices.get(0), matrices.get(-1), below=below)
-    except RarenodeError as error:
-        clash = next((s for s in range(len(columns)) if f"row {stated.rows[s]}:" in str(error)), None)
-        if clash is None:
-            raise
-        raise stated.error(clash, str(error).partition(": ")[2]) from None
-    if not stated.labelled.all():
+    if 0 in matrices:
+        _check_contradictions(stated, hierarchy, columns, matrices[1])
+    Y, known = complete_labels(hierarchy, matrices[1], matrices.get(0), matrices.get(-1), below=below)
+    labelled = np.zeros(shape[0], dtype=np.bool_)
+    labelled[stated.rows[columns >= 0]] = True  # a label that was left out on purpose says nothing
+    labelled &= stated.labelled
+    if not labelled.all():
         known = np.ones(shape, dtype=np.bool_) if known is None else known
-        known[~stated.labelled] = False
+        known[~labelled] = False
     return Y, known
+
+
+def _check_contradictions(stated: Stated, hierarchy: Hierarchy, columns: NDArray[np.int64], present: Bools) -> None:
+    """Refuse a row that is said not to have a node, but to have it, or a node below it."""
+    absent = np.flatnonzero((stated.values == 0) & (columns >= 0))
+    wrong = absent[hierarchy.close(present)[stated.rows[absent], columns[absent]]]
+    if len(wrong):
+        statement = int(wrong[0])
+        row, node = stated.rows[statement], hierarchy.nodes[columns[statement]]
+        has = [hierarchy.nodes[column] for column in np.flatnonzero(present[row]).tolist()]
+        below = next((each for each in has if node in hierarchy.ancestors(each)), None)
+        why = "present as well" if node in has or below is None else f"{below!r}, which is below it, present"
+        raise stated.error(statement, f"{node!r} is said to be absent, but {why}; remove one of the two")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections import Counter
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import partial
@@ -14,7 +16,8 @@ from numpy.typing import NDArray
 
 from rarenode._io.delimited import suffix_of
 from rarenode.data.dataset import Dataset, scored_nodes
-from rarenode.data.readers.frames import Table, read_table
+from rarenode.data.features import LARGEST, number_as_text
+from rarenode.data.readers.frames import BINARY, Table, read_table
 from rarenode.data.readers.gaf import from_gaf
 from rarenode.data.readers.labels import (
     Stated,
@@ -27,7 +30,7 @@ from rarenode.data.readers.labels import (
     to_matrix,
 )
 from rarenode.data.table_options import Expected, TableOptions
-from rarenode.errors import ArgumentError, DataError, MissingFileError
+from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.hierarchy import Hierarchy, read_hierarchy
 
 MOST_LEVELS, LONGEST_LEVEL = 1000, 60
@@ -94,15 +97,14 @@ def make_dataset(
 ) -> Dataset:
     """The dataset of a table; arguments are those of `read_tables`."""
     names = table.frame.columns
-    options = _resolve(table.name, names, options, labels)
+    options = _resolve(table, options, labels, is_new=expected is None)
     if expected is None or expected.features is None:
         wanted = _feature_columns(table.name, names, options)
     else:
         wanted = list(expected.features)
     missing = [name for name in wanted if name not in names]
     if missing:
-        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise DataError(f"{table.name} lacks columns that the model needs: {missing[0]!r}{more}")
+        raise DataError(f"{table.name} lacks columns that the model needs: {_lacking(missing, names, wanted)}")
     X = pl.DataFrame([_feature(table, name, None if expected is None else name in expected.text) for name in wanted])
     ids = _ids(table, options.id)
     if hierarchy is None and expected is not None:
@@ -123,7 +125,7 @@ def make_dataset(
         scored=scored_nodes(tree),
         feature_names=tuple(wanted),
         ids=ids,
-        sample_weight=_weights(table, options.weight),
+        sample_weight=_weights(table, options.weight) if options.weight in names else None,
         name=table.name,
         # A file of labels belongs to these rows alone.
         reading=options if set(options.labels) <= set(names) else options.model_copy(update={"labels": ()}),
@@ -133,13 +135,18 @@ def make_dataset(
 # --- columns ---------------------------------------------------------------------------------------------------------
 
 
-def _resolve(path: str, names: Sequence[str], options: TableOptions, labels: bool) -> TableOptions:
-    """The options with patterns replaced by columns; a column that is not there is an error."""
-    for what in ("id", "weight"):
+def _resolve(table: Table, options: TableOptions, labels: bool, is_new: bool) -> TableOptions:
+    """The options with patterns replaced by columns; a column that is not there is an error.
+
+    Rows for a model (``is_new`` is False) need neither weights nor the columns that are ignored.
+    """
+    path, names = table.name, table.frame.columns
+    for what in ("id", "weight") if is_new else ("id",):
         name = getattr(options, what)
         if name is not None and name not in names:
-            raise ArgumentError(f"{path} has no column {name!r} ({what}); it has {_some(names)}")
-    update: dict[str, Any] = {"ignore": tuple(each for pattern in options.ignore for each in _match(names, pattern))}
+            raise ArgumentError(f"{path} has no column {name!r} (--{what}); it has {_some(names)}")
+    match = partial(_found, path, names) if is_new else partial(_match, names)
+    update: dict[str, Any] = {"ignore": tuple(each for pattern in options.ignore for each in match(pattern))}
     if labels and not (len(options.labels) == 1 and is_label_file(options.labels[0], names)):
         update["labels"] = tuple(dict.fromkeys(each for one in options.labels for each in _found(path, names, one)))
     return options.model_copy(update=update)
@@ -148,6 +155,15 @@ def _resolve(path: str, names: Sequence[str], options: TableOptions, labels: boo
 def is_label_file(label: str, names: Sequence[str]) -> bool:
     """Whether a label option names a file rather than a column."""
     return label not in names and (Path(label).is_file() or suffix_of(label) in (".gaf", ".csv", ".tsv"))
+
+
+def _lacking(missing: list[str], names: Sequence[str], wanted: Sequence[str]) -> str:
+    """The first column that is not there, the one that it may be called now, and how many more there are."""
+    spare = {name.casefold(): name for name in names if name not in wanted}
+    near = difflib.get_close_matches(missing[0].casefold(), spare, n=1)
+    hint = f" (is it {spare[near[0]]!r} here? then rename it)" if near else ""
+    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+    return f"{missing[0]!r}{hint}{more}"
 
 
 def _match(names: Sequence[str], pattern: str) -> list[str]:
@@ -183,10 +199,8 @@ def _feature(table: Table, name: str, is_text: bool | None) -> pl.Series:
         raise _refused(table, name, "contains dates or times; replace it by numbers, such as the day of the year")
     if column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null):
         if is_text:
-            return column.cast(pl.String)
-        if column.dtype.is_float() and (column.is_infinite().any()):
-            raise table.error(int(column.is_infinite().arg_max() or 0), f"column {name!r}: the number is infinite")
-        return column
+            return _as_categories(column)
+        return _finite(table, column)
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         raise _refused(table, name, f"contains {column.dtype}; expected numbers, booleans or categories")
     text = column.cast(pl.String).str.strip_chars()
@@ -196,7 +210,7 @@ def _feature(table: Table, name: str, is_text: bool | None) -> pl.Series:
     numbers = _as_numbers(text)
     wrong = numbers.is_null() & text.is_not_null()
     if not wrong.any():
-        return numbers
+        return _finite(table, numbers)
     given = len(text) - text.null_count()
     if is_text is False or int(wrong.sum()) <= MOST_BAD * given:
         row = int(wrong.arg_max() or 0)
@@ -216,12 +230,35 @@ def _feature(table: Table, name: str, is_text: bool | None) -> pl.Series:
     return text
 
 
+def _finite(table: Table, numbers: pl.Series) -> pl.Series:
+    """The numbers, of which none may be infinite or too large."""
+    large = numbers.cast(pl.Float64).fill_nan(None).abs() > LARGEST
+    if large.any():
+        row = int(large.arg_max() or 0)
+        problem = f"expected a number up to {LARGEST:.0e}, got {numbers[row]}; leave a missing value blank"
+        raise table.error(row, f"column {numbers.name!r}: {problem}")
+    return numbers
+
+
+def _as_categories(numbers: pl.Series) -> pl.Series:
+    """Numbers as text: whole ones without a decimal point, as the same column looks where it is whole."""
+    if numbers.dtype.is_float():
+        values = numbers.fill_nan(None).to_list()
+        return pl.Series(numbers.name, [None if value is None else number_as_text(value) for value in values])
+    return numbers.cast(pl.String)
+
+
 def _as_numbers(text: pl.Series) -> pl.Series:
-    """Numbers, null where a text is none; a comma may be the decimal point, if no cell has a point."""
+    """Numbers, null where a text is none; true and false are 1 and 0.
+
+    A comma may be the decimal point, if no cell has a point.
+    """
+    words = text.str.to_lowercase()
+    if words.is_in(["true", "false"]).all() and words.null_count() < len(words):
+        return (words == "true").cast(pl.Float64)
     if text.str.contains(",", literal=True).any() and not text.str.contains(".", literal=True).any():
         text = text.str.replace(",", ".", literal=True)
-    numbers = text.cast(pl.Float64, strict=False)
-    return numbers.to_frame("n").select(pl.when(pl.col("n").is_finite()).then(pl.col("n")).alias(text.name))[text.name]
+    return text.cast(pl.Float64, strict=False)
 
 
 def _looks_like_dates(text: pl.Series) -> bool:
@@ -236,13 +273,17 @@ def _refused(table: Table, name: str, problem: str) -> DataError:
 
 def _ids(table: Table, column: str | None) -> tuple[str, ...] | None:
     if column is None:
+        if table.ids is not None and len(set(table.ids)) < len(table.ids):
+            twice = Counter(table.ids).most_common(1)[0][0]
+            raise DataError(f"{table.name}: the id {twice!r} in its index appears twice; reset_index makes new ones")
         return table.ids
     values = table.frame[column].cast(pl.String).str.strip_chars()
-    if values.null_count():
-        raise table.error(int(values.is_null().arg_max() or 0), f"the id in column {column!r} is missing")
+    blank = values.is_null() | (values == "").fill_null(True)
+    if blank.any():
+        raise table.error(int(blank.arg_max() or 0), f"the id in column {column!r} is missing; every row needs one")
     if values.n_unique() < len(values):
         row = int((~values.is_first_distinct()).arg_max() or 0)
-        raise table.error(row, f"the id {values[row]!r} in column {column!r} appears twice")
+        raise table.error(row, f"the id {values[row][:80]!r} in column {column!r} appears twice; ids must be unique")
     return tuple(values.to_list())
 
 
@@ -276,6 +317,8 @@ def _labels(
             relations=options.relations,
             namespaces=options.namespaces,
         )
+    if hierarchy is None and not stated.labels:
+        raise DataError(f"{table.name}: no row has a label in {_some(options.labels)}")
     if hierarchy is None:
         hierarchy, separator = derive_hierarchy(stated, options.path_separator)
         options = options.model_copy(update={"path_separator": separator})
@@ -289,6 +332,8 @@ def _stated(table: Table, ids: tuple[str, ...] | None, options: TableOptions) ->
         path = Path(columns[0])
         if not path.is_file():
             raise MissingFileError(f"{path}: no such file, and no column of {table.name}")
+        if suffix_of(path) in BINARY:
+            raise FileFormatError(path, None, "a file of labels must be text, such as .csv, .tsv or .gaf")
         if ids is None:
             raise ArgumentError(f"to match the labels in {path} to rows, name the column of ids in {table.name} (--id)")
         if suffix_of(path) == ".gaf":

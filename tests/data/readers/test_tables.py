@@ -1,0 +1,431 @@
+"""Tables: which columns are what, what each kind of cell becomes, and what is refused with which words."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import gzip
+import io
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rarenode import Dataset, Hierarchy
+from rarenode.data.readers import read
+from rarenode.data.readers.frames import scan_table
+from rarenode.data.table_options import Expected, TableOptions
+from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError, RarenodeError
+
+TREE = Hierarchy.from_paths(["Biota > Corals", "Biota > Sponges"])
+HEADER = "image,depth,ground,taxa"
+ROWS = ["a,1.5,sand,Biota > Corals", "b,2,mud,Biota > Sponges", "c,,sand,Biota"]
+
+
+def write(folder: Path, content: str | bytes, name: str = "t.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def table(folder: Path, *rows: str, header: str = HEADER, name: str = "t.csv") -> Path:
+    return write(folder, "\n".join([header, *(rows or ROWS)]) + "\n", name)
+
+
+def survey(*sources: Any, **options: Any) -> Dataset:
+    return Dataset.read(*sources, **{"labels": "taxa", "id": "image", **options})
+
+
+# --- what is read ----------------------------------------------------------------------------------------------------
+
+
+def test_a_survey(tmp_path: Path) -> None:
+    data = survey(table(tmp_path))
+    assert data.ids == ("a", "b", "c")
+    assert data.feature_names == ("depth", "ground")
+    assert data.X["depth"].to_list()[:2] == [1.5, 2.0]
+    assert math.isnan(data.X["depth"][2])
+    assert data.X["ground"].to_list() == ["sand", "mud", "sand"]
+    assert data.hierarchy == TREE
+    assert data.Y.astype(int).tolist() == [[1, 1, 0], [1, 0, 1], [1, 0, 0]]
+    assert data.known is None
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".parquet", ".pq", ".arrow", ".ipc"])
+def test_every_format_gives_the_same_rows(tmp_path: Path, suffix: str) -> None:
+    expected = survey(table(tmp_path))
+    frame = pl.read_csv(tmp_path / "t.csv")
+    path = tmp_path / f"other{suffix}"
+    match suffix:
+        case ".parquet" | ".pq":
+            frame.write_parquet(path)
+        case ".arrow" | ".ipc":
+            frame.write_ipc(path)
+        case ".csv.gz":
+            path.write_bytes(gzip.compress((tmp_path / "t.csv").read_bytes()))
+        case _:
+            frame.write_csv(path, separator="," if suffix == ".csv" else "\t")
+    found = survey(path)
+    assert (found.fingerprint, found.hierarchy, found.ids) == (expected.fingerprint, TREE, expected.ids)
+
+
+@pytest.mark.parametrize("kind", ["polars", "pandas", "pandas with an index"])
+def test_data_frames(tmp_path: Path, kind: str) -> None:
+    path = table(tmp_path)
+    expected = survey(path)
+    if kind == "polars":
+        found = survey(pl.read_csv(path))
+    elif kind == "pandas":
+        found = survey(pd.read_csv(path))
+    else:
+        found = Dataset.read(pd.read_csv(path, index_col="image"), labels="taxa")
+    assert (found.fingerprint, found.ids, found.name) == (expected.fingerprint, expected.ids, "the data frame")
+
+
+def test_several_files_are_one_table(tmp_path: Path) -> None:
+    parts = [table(tmp_path, row, name=f"part-{place}.csv") for place, row in enumerate(ROWS)]
+    nothing = write(tmp_path, HEADER + "\n", "part-9.csv")
+    expected = survey(table(tmp_path))
+    for sources in ([*parts, nothing], [nothing, *parts]):
+        found = survey(*sources)
+        assert (found.fingerprint, found.ids) == (expected.fingerprint, expected.ids)
+    pl.read_csv(parts[1]).write_parquet(tmp_path / "b.parquet")
+    assert survey(parts[0], tmp_path / "b.parquet", parts[2]).fingerprint == expected.fingerprint
+
+
+def test_excel_s_csv(tmp_path: Path) -> None:
+    text = "image;depth;ground;taxa;;\r\n" + "".join(f"{row.replace(',', ';').replace('.', ',')};;\r\n" for row in ROWS)
+    found = survey(write(tmp_path, text.encode("utf-8-sig")))
+    assert found.fingerprint == survey(table(tmp_path)).fingerprint
+
+
+def test_patterns_and_purposes(tmp_path: Path) -> None:
+    path = write(tmp_path, "key,f_1,f_2,g,w,note,taxa\na,1,2,3,0.5,x,Biota > Corals\nb,4,5,6,2,y,Biota > Sponges\n")
+    purposes: dict[str, Any] = {"labels": "taxa", "id": "key", "weight": "w"}
+    assert Dataset.read(path, **purposes, features="f_*").feature_names == ("f_1", "f_2")
+    assert Dataset.read(path, **purposes, features=["g", "f_1"]).feature_names == ("g", "f_1")
+    assert Dataset.read(path, **purposes, ignore=["note", "f_?"]).feature_names == ("g",)
+    assert Dataset.read(path, **purposes, features="*", ignore="note").feature_names == ("f_1", "f_2", "g")
+    weights = Dataset.read(path, **purposes).sample_weight
+    assert weights is not None
+    assert weights.tolist() == [0.5, 2.0]
+
+
+@pytest.mark.parametrize("missing", ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"])
+def test_missing_values(tmp_path: Path, missing: str) -> None:
+    data = survey(table(tmp_path, f"a,{missing},{missing},Biota > Corals", "b,2,mud,Biota > Sponges"))
+    assert np.isnan(data.X["depth"].to_numpy()).tolist() == [True, False]
+    assert data.X["ground"].to_list() == [None, "mud"]
+
+
+@pytest.mark.parametrize(("yes", "no"), [("true", "false"), ("True", "False"), ("TRUE", "FALSE")])
+def test_booleans_are_numbers(tmp_path: Path, yes: str, no: str) -> None:
+    data = survey(table(tmp_path, f"a,1,{yes},Biota > Corals", f"b,2,{no},Biota > Sponges", "c,3,,Biota"))
+    np.testing.assert_array_equal(data.X, [[1, 1], [2, 0], [3, np.nan]])
+
+
+def test_ids_and_labels_are_never_numbers(tmp_path: Path) -> None:
+    path = write(tmp_path, "id,x,y\n007,1,1/01\n8,2,1/02\n")
+    data = Dataset.read(path, id="id", labels="y")
+    assert data.ids == ("007", "8")
+    assert data.hierarchy.nodes == ("1", "1 > 01", "1 > 02")
+
+
+numbers = st.floats(-1e12, 1e12) | st.integers(-(10**12), 10**12).map(float) | st.none()
+words = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=5)
+
+
+@given(
+    rows=st.lists(st.tuples(numbers, words), min_size=1, max_size=6),
+    delimiter=st.sampled_from(",;\t|"),
+    comma=st.booleans(),
+    by=st.sampled_from(["csv", "pandas", "polars"]),
+)
+def test_what_others_write_is_read_as_it_was(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[float | None, str]],
+    delimiter: str,
+    comma: bool,
+    by: str,
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "by.csv"
+    values = [value for value, _ in rows]
+    ids = [f"{word}{place}" for place, (_, word) in enumerate(rows)]
+    labels = ["Biota > Corals"] * len(rows)
+    if by == "csv":
+        shown = ["" if v is None else repr(v).replace(".", "," if comma else ".") for v in values]
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, delimiter=delimiter, quoting=csv.QUOTE_ALL if comma else csv.QUOTE_MINIMAL)
+            writer.writerow(["image", "depth", "other", "taxa"])
+            writer.writerows(zip(ids, shown, "5" * len(rows), labels, strict=True))
+    elif by == "pandas":
+        frame = pd.DataFrame({"image": ids, "depth": pd.Series(values, dtype=float), "other": 5, "taxa": labels})
+        frame.to_csv(path, index=False, sep=delimiter, decimal="," if comma else ".")
+    else:
+        columns = {"image": ids, "depth": pl.Series(values, dtype=pl.Float64), "other": 5, "taxa": labels}
+        pl.DataFrame(columns).write_csv(path, separator=delimiter, decimal_comma=comma)
+    data = survey(path)
+    assert data.ids == tuple(ids)
+    np.testing.assert_array_equal(data.X[:, 0], [np.nan if value is None else value for value in values])
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+TEXTS = [f"a long sentence about photograph number {number}" for number in range(30)]
+
+MALFORMED = [
+    # content, line, words of the message
+    (HEADER + "\n", None, "it has no rows"),
+    (HEADER, None, "it has no rows"),
+    (f"{HEADER}\na,1,sand\n", 2, "expected 4 fields as in the header, got 3"),
+    (f"{HEADER}\na,1,sand,Biota,x\n", 2, "expected 4 fields as in the header, got 5"),
+    (f"{HEADER}\n\na,1,sand\n", 3, "expected 4 fields as in the header, got 3"),
+    ("image,depth,depth,taxa\na,1,2,Biota\n", 1, "columns 2 and 3 have the same name 'depth'"),
+    ("image,,ground,taxa\na,1,2,Biota\n", 1, "column 2 has no name"),
+    (",image,depth,ground,taxa\n0,a,1,2,Biota\n", 1, "column 1 has no name"),
+    (f"{HEADER}\na,1,s,Biota > Corals\n\n , ,\t, \na,2,s,Biota > Corals\n", 5, "'a' in column 'image' appears twice"),
+    (f"{HEADER}\na,1,s,Biota > Corals\n,2,s,Biota > Corals\n", 3, "the id in column 'image' is missing"),
+    (f"{HEADER}\na,1,s,Biota > Corals\nb,inf,s,Biota\n", 3, "column 'depth': expected a number up to .*got inf"),
+    (f"{HEADER}\na,1,s,Biota > Corals\nb,-1e300,s,Biota\n", 3, "column 'depth': expected a number up to .*got -1e"),
+    (f'{HEADER}\na,"1,5",s,Biota > C\nb,1e400,s,Biota\n', 3, "column 'depth': expected a number up to .*got inf"),
+    (HEADER + "".join(f"\n{n},{n},s,Biota > C" for n in range(9)) + "\nx,<5,s,Biota", 11,
+     "column 'depth': expected a number, got '<5'; leave a missing value blank"),
+    (HEADER + "".join(f"\n{n},2024-01-{n + 1:02d},s,Biota > C" for n in range(9)), None,
+     "column 'depth' contains dates; replace it by numbers, such as the day of the year; or leave it out .--ignore"),
+    (HEADER + "".join(f"\n{n},{n}.5.2024,s,Biota > C" for n in range(9)), None, "column 'depth' contains dates"),
+    (HEADER + "".join(f"\n{n},12:3{n},s,Biota > C" for n in range(9)), None, "column 'depth' contains dates"),
+    (HEADER + "".join(f"\n{n},1,{text},Biota > C" for n, text in enumerate(TEXTS)), None,
+     "column 'ground' has 30 distinct values, such as .*, so it is an id or free text .*TfidfVectorizer; or leave"),
+    (f"{HEADER}\na,1,{'x' * 61},Biota > Corals\n", None, "column 'ground' .* free text"),
+    (f"{HEADER}\na,1,s,Biota >\n", 2, "column 'taxa': the path 'Biota >' has an empty step"),
+    (f"{HEADER}\na,1,s,Coral\n", None, "single names and say nothing of a hierarchy; give one .--hierarchy FILE"),
+    (f"{HEADER}\na,1,s,\n", None, "no row has a label in 'taxa'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "line", "told"), MALFORMED)
+def test_malformed_tables(tmp_path: Path, content: str, line: int | None, told: str) -> None:
+    path = write(tmp_path, content)
+    with pytest.raises(RarenodeError, match=told) as caught:
+        survey(path)
+    assert line is None or f"{path}, line {line}: " in str(caught.value)
+    assert line is not None or "single names" in str(caught.value) or str(path) in str(caught.value)
+
+
+def test_the_file_and_line_among_several(tmp_path: Path) -> None:
+    first, second = table(tmp_path, name="1.csv"), table(tmp_path, "x,1,mud,Biota", "a,1,mud,Biota", name="2.csv")
+    with pytest.raises(FileFormatError, match=r"2\.csv, line 3: the id 'a' in column 'image' appears twice"):
+        survey(first, second)
+    with pytest.raises(DataError, match=r"2\.csv: its columns are not those of .*1\.csv: 'deep' is a column of only"):
+        survey(first, table(tmp_path, header="image,deep,ground,taxa", name="2.csv"))
+    with pytest.raises(DataError, match="their order differs"):
+        survey(first, table(tmp_path, header="image,ground,depth,taxa", name="2.csv"))
+    pl.DataFrame({"image": ["z"], "depth": [[1]], "ground": ["x"], "taxa": ["Biota"]}).write_parquet(tmp_path / "3.pq")
+    with pytest.raises(DataError, match=r"column 'depth' contains .*List|3\.pq"):
+        survey(first, tmp_path / "3.pq")
+
+
+def test_text_among_the_numbers_of_another_file(tmp_path: Path) -> None:
+    many = table(tmp_path, *(f"m{n},{n},mud,Biota > Corals" for n in range(9)), name="1.csv")
+    with pytest.raises(FileFormatError, match=r"2\.csv, line 2: column 'depth': expected a number, got 'deep'"):
+        survey(many, table(tmp_path, "x,deep,mud,Biota", name="2.csv"))
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"labels": ()}, r"say where the labels of .*t\.csv are \(--labels\).*'image', 'depth', 'ground', 'taxa'"),
+        ({"labels": "taxon"}, "has no column 'taxon', and there is no such file; it has 'image', 'depth'"),
+        ({"labels": ["taxa", "level_*"]}, r"has no column 'level_\*'"),
+        ({"id": "img"}, r"has no column 'img' \(--id\); it has 'image'"),
+        ({"weight": "w"}, r"has no column 'w' \(--weight\)"),
+        ({"features": "feature_*"}, r"has no column 'feature_\*'"),
+        ({"features": ["depth", "taxa"]}, "the column 'taxa' cannot be a feature and something else"),
+        ({"ignore": "grund"}, "has no column 'grund'"),
+        ({"ignore": ["depth", "ground"]}, "no column is left for features"),
+        ({"lables": "taxa"}, "unknown setting 'lables'; did you mean 'labels'"),
+        ({"separator": ""}, "separator: "),
+        ({"unknown": "some"}, "unknown: "),
+        ({"weight": "ground"}, r"line 2: column 'ground': expected a number, got 'sand'"),
+    ],
+)
+def test_options_that_do_not_fit(tmp_path: Path, options: dict[str, Any], told: str) -> None:
+    with pytest.raises(RarenodeError, match=told):
+        survey(table(tmp_path), **options)
+
+
+@pytest.mark.parametrize("weight", ["-1", "", "inf"])
+def test_weights_that_are_none(tmp_path: Path, weight: str) -> None:
+    path = table(tmp_path, "a,1,sand,Biota > Corals", f"b,{weight},sand,Biota")
+    with pytest.raises(FileFormatError, match=r"line 3: .*column 'depth'"):
+        survey(path, weight="depth")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("rows.xlsx", "the suffix '.xlsx'; known: .*; save the sheet as 'CSV UTF-8'"),
+        ("rows.ods", "save the sheet as 'CSV UTF-8'"),
+        ("rows", "no suffix; known: .arff, .csv"),
+        ("rows.docx", "the suffix '.docx'"),
+    ],
+)
+def test_formats_that_are_not_known(tmp_path: Path, name: str, told: str) -> None:
+    with pytest.raises(FileFormatError, match=told):
+        survey(write(tmp_path, b"PK\x03\x04", name))
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    for suffix in (".csv", ".parquet", ".arrow"):
+        with pytest.raises(MissingFileError, match="no such file"):
+            survey(tmp_path / f"nowhere{suffix}")
+        (tmp_path / f"folder{suffix}").mkdir()
+        with pytest.raises(FileFormatError, match=r"it is a folder; name a file in it, or a pattern such as .*\*\.csv"):
+            survey(tmp_path / f"folder{suffix}")
+    with pytest.raises(FileFormatError, match=r"ends in \.gz, but the file is not gzipped"):
+        survey(write(tmp_path, "a,b\n", "t.csv.gz"))
+    with pytest.raises(FileFormatError, match="cannot be joined with that of"):
+        survey(table(tmp_path), write(tmp_path, "@relation x", "x.arff"))
+    with pytest.raises(ArgumentError, match="no file is given"):
+        read([])
+
+
+def damage(content: bytes, how: str) -> bytes:
+    middle = len(content) // 2
+    return {
+        "empty": b"",
+        "half": content[:middle],
+        "without its end": content[:-4],
+        "text": b"image,depth\na,1\n",
+        "other bytes inside": content[:12] + bytes(len(content) - 24) + content[-12:],
+        "gzipped": gzip.compress(content),
+    }[how]
+
+
+@pytest.mark.parametrize("how", ["empty", "half", "without its end", "text", "other bytes inside", "gzipped"])
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_damaged_binary_files(tmp_path: Path, suffix: str, how: str) -> None:
+    file = io.BytesIO()
+    frame = pl.DataFrame({"image": ["a", "b"], "depth": [1.0, 2.0], "taxa": ["Biota", "Biota > Corals"]})
+    frame.write_parquet(file) if suffix == ".parquet" else frame.write_ipc(file)
+    path = write(tmp_path, damage(file.getvalue(), how), f"t{suffix}")
+    kind = "Parquet" if suffix == ".parquet" else "Arrow IPC"
+    with pytest.raises(FileFormatError, match=f"it is damaged, or no {kind} file"):
+        survey(path)
+    with pytest.raises(FileFormatError, match=r"only text may be gzipped; unpack it"):
+        survey(write(tmp_path, gzip.compress(file.getvalue()), f"t{suffix}.gz"))
+
+
+def test_rows_of_binary_files_are_counted_from_one(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"image": ["a", "a"], "depth": [1.0, 2.0], "taxa": ["Biota", "Biota > Corals"]})
+    frame.write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(FileFormatError, match=r"t\.parquet: row 2: the id 'a' in column 'image' appears twice"):
+        survey(tmp_path / "t.parquet")
+    frame.clear().write_parquet(tmp_path / "none.parquet")
+    with pytest.raises(FileFormatError, match=r"none\.parquet: it has no rows"):
+        survey(tmp_path / "none.parquet")
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([datetime.date(2024, 1, 2)] * 2, "column 'x' contains dates or times; replace it by numbers"),
+        ([datetime.time(12, 5)] * 2, "column 'x' contains dates or times"),
+        ([datetime.timedelta(hours=5)] * 2, "column 'x' contains dates or times"),
+        ([[1, 2], [3]], r"column 'x' contains List\(Int64\); expected numbers, booleans or categories"),
+        ([b"x", b"y"], "column 'x' contains Binary"),
+        ([1.0, math.inf], "row 1: column 'x': expected a number up to"),
+    ],
+)
+def test_columns_of_data_frames_that_cannot_be_features(values: list[Any], told: str) -> None:
+    frame = pl.DataFrame({"x": values, "taxa": ["Biota > Corals", "Biota > Sponges"]})
+    with pytest.raises(DataError, match=told):
+        Dataset.read(frame, labels="taxa")
+
+
+def test_data_frames_that_cannot_be_read() -> None:
+    frame = pd.DataFrame({"x": [1, 2], "taxa": ["Biota > Corals"] * 2}, index=["a", "a"])
+    with pytest.raises(DataError, match="the id 'a' in its index appears twice"):
+        Dataset.read(frame, labels="taxa")
+    twice = pd.DataFrame([[1, 2, "Biota > Corals"]], columns=["x", "x", "taxa"])
+    with pytest.raises(DataError, match="two columns have the same name"):
+        Dataset.read(twice, labels="taxa")
+    with pytest.raises(DataError, match="the data frame has no rows"):
+        Dataset.read(frame[:0], labels="taxa")
+    with pytest.raises(DataError, match="only one data frame"):
+        Dataset.read(frame, frame, labels="taxa")
+    with pytest.raises(DataError, match="expected a file, or a pandas or polars data frame, got list"):
+        Dataset.read([[1, 2]], labels="taxa")
+
+
+# --- rows for a model ------------------------------------------------------------------------------------------------
+
+
+def new_rows(path: Path, text: tuple[str, ...] = ("ground",), **options: Any) -> Dataset:
+    reading = TableOptions(**{"labels": ("taxa",), "id": "image", **options})
+    expected = Expected(TREE, ("depth", "ground"), text, reading)
+    return read([path], expected=expected, labels=False)
+
+
+def test_new_rows_need_only_ids_and_features(tmp_path: Path) -> None:
+    path = write(tmp_path, "more,ground,depth,image\nx,sand,1,a\ny,coral rubble,2,b\n")
+    data = new_rows(path, weight="w", ignore=("note",))
+    assert (data.ids, data.feature_names) == (("a", "b"), ("depth", "ground"))
+    assert data.X["ground"].to_list() == ["sand", "coral rubble"]
+    assert data.known is not None
+    assert not data.known.any()
+    assert data.sample_weight is None
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("image,depth\na,1\n", "lacks columns that the model needs: 'ground'"),
+        ("image,Depth,ground\na,1,s\n", r"needs: 'depth' \(is it 'Depth' here\? then rename it\)"),
+        ("image,depht,grond\na,1,s\n", r"needs: 'depth' \(is it 'depht' here.* and 1 more"),
+        ("depth,ground\n1,s\n", r"has no column 'image' \(--id\)"),
+        ("image,depth,ground\na,deep,s\n", "line 2: column 'depth': expected a number, got 'deep'"),
+        ("image,depth,ground\na,2024-05-01,s\n", "line 2: column 'depth': expected a number, got '2024-05-01'"),
+        ("image,depth,ground\na,1,s\nb,inf,s\n", "line 3: column 'depth': expected a number up to"),
+        ("image,depth,ground\na,1,s\na,2,s\n", "line 3: the id 'a' in column 'image' appears twice"),
+        ("image,depth,ground\n", "it has no rows"),
+    ],
+)
+def test_new_rows_that_do_not_fit(tmp_path: Path, content: str, told: str) -> None:
+    with pytest.raises(RarenodeError, match=told) as caught:
+        new_rows(write(tmp_path, content))
+    assert "t.csv" in str(caught.value)
+
+
+def test_numbers_where_categories_are_expected(tmp_path: Path) -> None:
+    """The same level, whatever the type of the column."""
+    shown = new_rows(write(tmp_path, "image,depth,ground\na,1,3\nb,2,\n")).X["ground"].to_list()
+    assert shown == ["3", None]
+    for values in ([3, None], [3.0, math.nan], [3.0, None]):
+        frame = pl.DataFrame({"image": ["a", "b"], "depth": [1, 2], "ground": values}, strict=False)
+        frame.write_parquet(tmp_path / "t.parquet")
+        assert new_rows(tmp_path / "t.parquet").X["ground"].to_list() == shown
+
+
+def test_long_text_is_no_category_of_new_rows_but_no_error(tmp_path: Path) -> None:
+    assert new_rows(write(tmp_path, f"image,depth,ground\na,1,{'x' * 99}\n")).X["ground"].to_list() == ["x" * 99]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
+def test_a_table_in_parts(tmp_path: Path, suffix: str) -> None:
+    frame = pl.DataFrame({"image": [f"i{n}" for n in range(10)], "depth": np.arange(10.0)})
+    paths = [tmp_path / f"{name}{suffix}" for name in "ab"]
+    for path, part in zip(paths, (frame[:7], frame[7:]), strict=True):
+        getattr(part, {".csv": "write_csv", ".parquet": "write_parquet", ".arrow": "write_ipc"}[suffix])(path)
+    parts = list(scan_table(paths, lambda names: ["image"], 3))
+    assert pl.concat([part.frame for part in parts]).equals(frame)
+    assert all(len(part.frame) <= 3 for part in parts)
+    assert [part.first_row for part in parts] == np.cumsum([0, *(len(part.frame) for part in parts)])[:-1].tolist()
+    where = parts[-1].error(len(parts[-1].frame) - 1, "x")
+    assert str(where) == f"{paths[1]}{', line 4' if suffix == '.csv' else ': row 3'}: x"

@@ -1,0 +1,296 @@
+"""Predictions in every layout and format, against plain loops; parts of a table against the whole."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rarenode import Hierarchy, Run, Settings
+from rarenode.errors import ArgumentError, DataError
+from rarenode.hierarchy import Terms
+from rarenode.run import run as module
+from rarenode.run.predictions import Choice, Layout, Predictions, write_predictions
+from tests import oracles
+from tests.strategies import hierarchies
+
+LAYOUTS: tuple[Layout, ...] = ("long", "wide", "sets", "cafa")
+SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl")
+
+
+@st.composite
+def predictions(draw: st.DrawFn) -> Predictions:
+    """A parent's probability is never below its child's, and decisions are closed; some are unscored, as a root is."""
+    hierarchy = draw(hierarchies(6))
+    rows = draw(st.integers(1, 4))
+    values = draw(st.lists(st.integers(0, 1000), min_size=rows * len(hierarchy), max_size=rows * len(hierarchy)))
+    probs = (np.array(values, dtype=np.float32) / np.float32(1000)).reshape(rows, len(hierarchy))
+    decided = oracles.close(probs > draw(st.sampled_from([0.2, 0.5, 0.9])), hierarchy)
+    for parent, child in zip(hierarchy.edge_parents[::-1], hierarchy.edge_children[::-1], strict=True):
+        probs[:, parent] = np.maximum(probs[:, parent], probs[:, child])
+    if draw(st.booleans()):
+        titles = tuple(f"the {node}; really" for node in hierarchy.nodes)
+        hierarchy = hierarchy.with_terms(Terms(titles))
+    scored = np.ones(len(hierarchy), dtype=np.bool_)
+    scored[0] = len(hierarchy) == 1 or draw(st.booleans())
+    ids = tuple(f"id {row}" for row in range(rows)) if draw(st.booleans()) else None
+    probs, decided = probs[:, scored], decided[:, scored]
+    return Predictions(hierarchy, scored, probs, decided, 1 - probs, "by hand", ids)
+
+
+choices = st.builds(
+    Choice,
+    layout=st.sampled_from(LAYOUTS),
+    decided_only=st.booleans(),
+    min_probability=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
+    all_labels=st.booleans(),
+    most_terms=st.sampled_from([1, 2, 1500]),
+)
+
+
+def by_loops(found: Predictions, choice: Choice) -> list[dict[str, Any]]:
+    """The lines of a layout."""
+    nodes = [node for node, kept in zip(found.hierarchy.nodes, found.scored, strict=True) if kept]
+    title = dict(zip(found.hierarchy.nodes, found.hierarchy.titles, strict=True))
+    lines: list[dict[str, Any]] = []
+    for row in range(len(found)):
+        key = {"row": row} if found.ids is None else {"id": found.ids[row]}
+        has = {node: bool(found.decided[row, place]) for place, node in enumerate(nodes)}
+        p = {node: float(found.probs[row, place]) for place, node in enumerate(nodes)}
+        likely = [node for node in nodes if p[node] >= np.float32(choice.min_probability)]
+        if choice.layout == "wide":
+            if choice.decided_only:
+                lines.append(key | {node: int(has[node] and node in likely) for node in nodes})
+            else:
+                lines.append(key | {node: p[node] if node in likely else None for node in nodes})
+        elif choice.layout == "sets":
+            labels = [node for node in likely if has[node]]
+            if not choice.all_labels:
+                labels = [n for n in labels if not any(has.get(child) for child in found.hierarchy.children(n))]
+            titles = {} if found.hierarchy.terms is None else {"titles": [title[node] for node in labels]}
+            lines.append(key | {"labels": labels} | titles | {"probabilities": [round(p[n], 3) for n in labels]})
+        elif choice.layout == "long":
+            for node in likely:
+                if has[node] or not choice.decided_only:
+                    named = {"node": node} if found.hierarchy.terms is None else {"node": node, "title": title[node]}
+                    place = nodes.index(node)
+                    measured = {"decided": int(has[node]), "uncertainty": float(found.uncertainty[row, place])}
+                    lines.append(key | named | {"probability": p[node]} | measured)
+        else:
+            kept = [n for n in likely if p[n] >= np.float32(0.001) and (has[n] or not choice.decided_only)]
+            best = sorted(kept, key=lambda n: (-p[n], nodes.index(n)))[: choice.most_terms]
+            name = str(next(iter(key.values())))
+            lines.extend({"id": name, "term": node, "score": f"{p[node]:.3f}"} for node in best)
+    return lines
+
+
+def read_lines(path: Path, layout: Layout) -> list[dict[str, Any]]:
+    """The lines of a file, all values as text."""
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    if path.suffix == ".parquet":
+        return pl.read_parquet(path).to_dicts()
+    tabs = path.suffix in (".tsv", ".txt") or layout == "cafa"
+    names = ["id", "term", "score"] if layout == "cafa" else None
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file, names, delimiter="\t" if tabs else ","))
+
+
+def as_text(lines: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """Lists as cells, numbers to six digits."""
+
+    def cell(name: str, value: Any) -> str:
+        if isinstance(value, list):
+            return ";".join(f"{each:.3f}" if isinstance(each, float) else each for each in value)
+        if value is None:
+            return ""
+        try:
+            return f"{float(value):.6g}"
+        except ValueError:
+            return str(value)
+
+    return [{name: cell(name, value) for name, value in line.items()} for line in lines]
+
+
+@given(found=predictions(), choice=choices, suffix=st.sampled_from(SUFFIXES))
+def test_every_layout_in_every_format(
+    tmp_path_factory: pytest.TempPathFactory, found: Predictions, choice: Choice, suffix: str
+) -> None:
+    if choice.layout == "cafa" and suffix in (".parquet", ".jsonl"):
+        suffix = ".txt"
+    path = tmp_path_factory.getbasetemp() / f"predictions{suffix}"
+    expected = by_loops(found, choice)
+    assert found.write(path, choice) == len(expected)
+    lines = read_lines(path, choice.layout)
+    if suffix == ".jsonl" and choice.layout == "sets":
+        assert lines == expected  # as lists, though titles contain the separator
+    assert as_text(lines) == as_text(expected)
+
+
+@given(found=predictions(), choice=choices)
+def test_parts_are_the_whole(tmp_path_factory: pytest.TempPathFactory, found: Predictions, choice: Choice) -> None:
+    folder = tmp_path_factory.getbasetemp()
+
+    def parts() -> Iterator[Predictions]:
+        for row in range(len(found)):
+            one = slice(row, row + 1)
+            arrays = {name: getattr(found, name)[one] for name in ("probs", "decided", "uncertainty")}
+            yield replace(found, **arrays, ids=None if found.ids is None else found.ids[one], first_row=row)
+
+    for suffix in (".tsv",) if choice.layout == "cafa" else SUFFIXES:
+        whole, divided = folder / f"whole{suffix}", folder / f"divided{suffix}"
+        assert found.write(whole, choice) == write_predictions(parts(), divided, choice)
+        if suffix == ".parquet":
+            assert pl.read_parquet(whole).equals(pl.read_parquet(divided))
+        else:
+            assert whole.read_bytes() == divided.read_bytes()
+
+
+@given(predictions())
+def test_the_deepest_labels(found: Predictions) -> None:
+    every = np.zeros((len(found), len(found.hierarchy)), dtype=np.bool_)
+    every[:, found.scored] = found.decided
+    expected = [
+        [has[place] and not any(has[found.hierarchy.index[child]] for child in found.hierarchy.children(node))
+         for place, node in enumerate(found.hierarchy.nodes)]
+        for has in every
+    ]  # fmt: skip
+    np.testing.assert_array_equal(found.deepest, np.array(expected)[:, found.scored])
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    tree = Hierarchy.from_edges([("row", "a;b")])
+    ones = np.ones((1, 2), dtype=np.float32)
+    found = Predictions(tree, np.ones(2, dtype=np.bool_), ones, ones > 0, ones, "by hand")
+    with pytest.raises(ArgumentError, match="the node 'a;b' contains the separator ';'; choose another one"):
+        found.to_frame(layout="sets")
+    assert found.to_frame(layout="sets", separator="|")["labels"].to_list() == ["a;b"]
+    with pytest.raises(ArgumentError, match="the node 'row' is called like the column that names the rows"):
+        found.to_frame(layout="wide")
+    for name, layout, told in (
+        ("p.txt", "long", r"must end in \.csv, \.tsv"),
+        ("p", "sets", "must end in"),
+        ("p.jsonl", "cafa", "the layout cafa is text"),
+        ("no/p.csv", "long", "cannot be written"),
+    ):
+        with pytest.raises(ArgumentError, match=told):
+            found.write(tmp_path / name, layout=layout)
+    for wrong, told in (
+        ({"layout": "tall"}, "unknown layout 'tall'; choose one of long, wide, sets, cafa"),
+        ({"min_probability": 1.5}, "min_probability must lie between 0 and 1"),
+        ({"most_terms": 0}, "most_terms must be at least 1"),
+    ):
+        with pytest.raises(ArgumentError, match=told):
+            Choice(**wrong)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- a run's predictions ---------------------------------------------------------------------------------------------
+
+
+def rows(count: int, seed: int) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    leaf = rng.integers(0, 3, count)
+    return pl.DataFrame(
+        {
+            "image": [f"IMG {seed}.{row}" for row in range(count)],
+            "depth": np.round(leaf + rng.normal(scale=0.4, size=count), 3),
+            "ground": [("sand", "mud", "rock")[each if rng.random() < 0.8 else 0] for each in leaf],
+            "taxa": [("Biota > Corals > Black", "Biota > Corals > Soft", "Biota > Sponges")[each] for each in leaf],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("run")
+    rows(90, 0).write_csv(folder / "train.csv")
+    small = Settings(hidden_size=8, epochs=3, n_trees=5, holdout=0.3, batch_size=16, engine="torch")
+    options = {"labels": "taxa", "id": "image"}
+    return Run.fit(folder / "train.csv", folder / "run", small, options=options, report=False)
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Path:
+    rows(23, 1).drop("taxa").write_parquet(tmp_path / "new.parquet")
+    rows(23, 1).drop("taxa").write_csv(tmp_path / "new.csv")
+    return tmp_path / "new.csv"
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("source", [".csv", ".parquet"])
+def test_streaming_gives_the_same_file(
+    run: Run, new: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, suffix: str
+) -> None:
+    data = new.with_suffix(source)
+    whole, divided = tmp_path / f"whole{suffix}", tmp_path / f"divided{suffix}"
+    for choice in (Choice(), Choice("wide"), Choice("sets"), Choice(decided_only=True, min_probability=0.5)):
+        assert run.predict_to_file(data, whole, choice=choice)[0] == 23
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "CELLS_AT_A_TIME", 4 * len(run.model.hierarchy))
+            assert run.predict_to_file(data, divided, choice=choice)[0] == 23
+        if suffix == ".parquet":
+            assert pl.read_parquet(whole).equals(pl.read_parquet(divided))
+        else:
+            assert whole.read_bytes() == divided.read_bytes()
+
+
+def test_ids_are_carried_through(run: Run, new: Path, tmp_path: Path) -> None:
+    ids = pl.read_csv(new)["image"].to_list()
+    found = run.predict(new)
+    assert found.ids == tuple(ids)
+    run.predict_to_file(new, tmp_path / "p.csv", choice=Choice("sets"))
+    assert pl.read_csv(tmp_path / "p.csv")["id"].to_list() == ids
+    run.predict_to_file(new, tmp_path / "p.tsv", choice=Choice("cafa"))
+    lines = (tmp_path / "p.tsv").read_text().splitlines()
+    assert list(dict.fromkeys(line.split("\t")[0] for line in lines)) == ids
+
+
+def test_files_and_rows_are_predicted_alike(run: Run, new: Path) -> None:
+    by_csv, by_parquet = run.predict(new), run.predict(new.with_suffix(".parquet"))
+    assert np.array_equal(by_csv.probs, by_parquet.probs)
+    frame = pl.read_csv(new)
+    assert np.array_equal(run.model.predict_proba(frame.select("depth", "ground"))[:, run.model.scored], by_csv.probs)
+
+
+def test_labels_end_where_confidence_does(run: Run, new: Path) -> None:
+    everything, sure = run.predict(new), run.predict(new, min_confidence=0.7)
+    np.testing.assert_array_equal(sure.decided, everything.decided & (everything.probs >= np.float32(0.7)))
+    assert sure.decided.sum() < everything.decided.sum()
+    for parent, child in run.model.hierarchy.edges:  # still closed
+        p, c = (everything.nodes.index(node) for node in (parent, child))
+        assert (sure.decided[:, p] | ~sure.decided[:, c]).all()
+
+
+def test_a_fault_in_a_later_part_leaves_no_file(
+    run: Run, new: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CELLS_AT_A_TIME", 4 * len(run.model.hierarchy))
+    frame = pl.read_parquet(new.with_suffix(".parquet"))
+    twice = frame.with_columns(image=pl.Series([*frame["image"][:-1], frame["image"][0]]))
+    large = frame.with_columns(depth=pl.Series([*frame["depth"][:-1], float("inf")]))
+    for bad, told in ((twice, "row 23: the id 'IMG 1.0' .* appears twice"), (large, "row 23: column 'depth'")):
+        bad.write_parquet(tmp_path / "bad.parquet")
+        for out in ("p.csv", "p.parquet", "p.jsonl"):
+            with pytest.raises(DataError, match=told):
+                run.predict_to_file(tmp_path / "bad.parquet", tmp_path / out)
+            assert not (tmp_path / out).exists()
+
+
+def test_an_unseen_category_is_predicted(run: Run, new: Path, tmp_path: Path) -> None:
+    frame = pl.read_csv(new).with_columns(ground=pl.lit("coral rubble"))
+    frame.write_csv(tmp_path / "unseen.csv")
+    missing = frame.with_columns(ground=pl.lit(None, dtype=pl.String))
+    found = run.predict(tmp_path / "unseen.csv").probs
+    assert np.isfinite(found).all()
+    missing.write_parquet(tmp_path / "missing.parquet")
+    assert np.array_equal(run.predict(tmp_path / "missing.parquet").probs, found)  # no level was rare in training
