@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rarenode.hierarchy import Hierarchy
-from rarenode.hierarchy.obo import read_obo
+from rarenode.hierarchy import Hierarchy, read_hierarchy
 from rarenode.metrics import CafaScores, cafa_scores, information_accretion
 from rarenode.run import Predictions
 
@@ -74,7 +73,7 @@ def write_problem(folder: Path, case: Case) -> Problem:
     """
     rng = np.random.default_rng(case.seed)
     write_obo(folder / "terms.obo", case, rng)
-    hierarchy = read_obo(folder / "terms.obo")
+    hierarchy = read_hierarchy(folder / "terms.obo")
     shape = ROWS, len(hierarchy)
     Y = rng.random(shape) < 0.06
     Y[:5] = False

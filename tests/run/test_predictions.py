@@ -190,7 +190,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         ({"most_terms": 0}, "most_terms must be at least 1"),
     ):
         with pytest.raises(ArgumentError, match=told):
-            Choice(**wrong)  # type: ignore[arg-type]
+            Choice(**wrong)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -34,7 +34,7 @@ LINES = [
 
 def annotated(folder: Path, *lines: str, table: str = TABLE, name: str = "a.gaf", **options: Any) -> Dataset:
     content = "\n".join(lines or LINES).encode()
-    path = write(folder, gzip.compress(content) if name.endswith(".gz") else content, name)
+    path = write(folder, gzip.compress(content, mtime=0) if name.endswith(".gz") else content, name)
     return Dataset.read(write(folder, table), id="gene", labels=str(path), hierarchy=TERMS, **options)
 
 

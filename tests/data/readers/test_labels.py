@@ -287,7 +287,7 @@ def long(folder: Path, content: str | bytes, name: str = "labels.csv", **options
         "a,Black\nb,Rock\na,Rock\n",
         "id\tlabel\na\tBlack\na\tRock\nb\tRock\n",
         "id;label;value\na;Black;1\na;Rock;yes\nb;Rock;TRUE\n",
-        gzip.compress(b"id,label\na,Black\nb,Rock\na,Rock\n"),
+        gzip.compress(b"id,label\na,Black\nb,Rock\na,Rock\n", mtime=0),
     ],
 )
 def test_a_long_file(tmp_path: Path, content: str | bytes) -> None:

@@ -42,7 +42,7 @@ def test_a_folder_and_a_gzipped_file(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match=r"it is a folder; name a file in it, or a pattern such as .*\*\.csv"):
         read(tmp_path)
     path = tmp_path / "small.arff.gz"
-    path.write_bytes(gzip.compress(SMALL_ARFF))
+    path.write_bytes(gzip.compress(SMALL_ARFF, mtime=0))
     np.testing.assert_array_equal(read(path).X, [[1.5, 1, 0], [np.nan, 0, 1]])
     path.write_bytes(SMALL_ARFF)
     with pytest.raises(FileFormatError, match="not gzipped"):

@@ -76,7 +76,7 @@ def read_labels(
 ) -> tuple[Hierarchy, NDArray[np.bool_], NDArray[np.bool_] | None]:
     """The hierarchy, the labels (rows, nodes) and where they are known, without regard to features."""
     table = read_table(sources, partial(text_columns, options, None))
-    options = _resolve(table.name, table.frame.columns, options, True)
+    options = _resolve(table, options, labels=True, is_new=True)
     tree, Y, known, _ = _labels(table, _ids(table, options.id), options, hierarchy)
     return tree, Y, known
 
