@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import rarenode.cli.demo
+import rarenode.data.samples
 from rarenode import Run, Settings
 from rarenode.cli import app
 from rarenode.cli.tables import sparkline
@@ -210,15 +211,17 @@ class TestEvaluate:
 
     def test_data_that_do_not_fit(self, trained: Path, tmp_path: Path) -> None:
         other = write_arff(tmp_path / "other.arff", features=("a", "b", "x"))
-        assert "does not fit the model" in fail(DataError, "evaluate", trained, other)
+        assert "lacks features of the model: 'c'" in fail(DataError, "evaluate", trained, other)
         assert "complete model" in fail(MissingFileError, "evaluate", tmp_path, other)
 
 
 class TestPredict:
     def test_what_it_prints(self, trained: Path, data: Path, tmp_path: Path) -> None:
         out = tmp_path / "p.csv"
-        assert succeed("predict", trained, data, "--out", out) == f"{out}: 24 rows x 5 nodes = 120 lines\n"
-        assert "decided of 24 rows x 5 nodes" in succeed("predict", trained, data, "--out", out, "--decided-only")
+        assert succeed("predict", trained, data, "--out", out) == f"{out}: 24 rows x 5 nodes, 120 lines\n"
+        decided = int(Run(trained).predict(data).decided.sum())
+        shown = succeed("predict", trained, data, "--out", out, "--decided-only")
+        assert shown == f"{out}: 24 rows x 5 nodes, {decided} lines\n"
         assert succeed("predict", trained, data, "--out", out, "--quiet") == ""
 
     def test_a_bad_name_is_refused_before_anything_is_computed(self, trained: Path, tmp_path: Path) -> None:
@@ -228,7 +231,7 @@ class TestPredict:
 
 class TestDemo:
     def test_a_table_and_a_page(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(rarenode.cli.demo, "DATA", {"rows": 120, "nodes": 12, "depth": 3, "features": 4})
+        monkeypatch.setattr(rarenode.data.samples, "SURVEY_ROWS", {"train": 120, "test": 60, "new": 1})
         small = {"hidden_size": 8, "learning_rate": 1e-2, "batch_size": 32, "epochs": 1, "engine": "torch"}
         monkeypatch.setattr(rarenode.cli.demo, "TRAINING", small)
         out = tmp_path / "demo.html"
@@ -240,7 +243,10 @@ class TestDemo:
         assert "html" in fail(ArgumentError, "demo", "--out", tmp_path / "demo.pdf")
 
 
-COMMANDS = ("demo", "fit", "evaluate", "predict", "report", "settings", "data list", "paper run", "paper table")
+COMMANDS = (
+    "demo", "fit", "evaluate", "predict", "doctor", "report", "settings", "data list", "data sample", "hierarchy show",
+    "hierarchy check", "hierarchy convert", "paper run", "paper table",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS)

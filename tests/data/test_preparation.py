@@ -7,17 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csc_array, csc_matrix, csr_array, csr_matrix
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from rarenode import Preparation
 from rarenode.data import preparation as module
-from rarenode.data.preparation import as_float32
+from rarenode.data.preparation import Categories, as_float32
 from rarenode.errors import DataError
 
 Matrix = NDArray[np.float64]
@@ -162,3 +164,93 @@ def test_single_precision() -> None:
     np.testing.assert_array_equal(as_float32([[1, 2]]), [[1, 2]])
     with pytest.raises(DataError, match="row 1, feature 0: 4e\\+38 is too large"):
         as_float32(np.array([[0.0], [4e38]]))
+
+
+# --- categories ------------------------------------------------------------------------------------------------------
+
+GROUNDS = ["sand"] * 6 + ["mud"] * 4 + ["rock"] * 3 + ["reef", "reef", "shell"] + [None] * 2
+DEPTHS = [*np.linspace(0, 50, len(GROUNDS) - 1), None]
+FRAME = pl.DataFrame({"ground": GROUNDS, "depth": DEPTHS})
+
+
+def test_categories_agree_with_scikit_learn() -> None:
+    """Frequent levels have a column each, sorted, rare ones share one; then all columns are standardised."""
+    new = pl.DataFrame({"ground": ["mud", "reef", "never seen", "rock"], "depth": [3.0, -1.0, 99.0, 25.0]})
+    known = FRAME.filter(pl.col("ground").is_not_null() & pl.col("depth").is_not_null())
+    names = sorted({ground for ground in GROUNDS if ground is not None and GROUNDS.count(ground) >= 3})
+    encoder = OneHotEncoder(
+        categories=[[*names, "(other)"]], handle_unknown="error", sparse_output=False, dtype=np.float64
+    )
+
+    def encoded(frame: pl.DataFrame) -> Matrix:
+        pooled = [[each if each in names else "(other)"] for each in frame["ground"].to_list()]
+        return np.hstack([encoder.fit_transform(pooled), frame["depth"].to_numpy()[:, None]])
+
+    expected = StandardScaler().fit(encoded(known)).transform(encoded(new))
+    preparation = Preparation.fit(known)
+    assert preparation.categories == (Categories(tuple(names), pooled=True), None)
+    assert preparation.n_features == 2
+    np.testing.assert_allclose(preparation.apply(new), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_missing_categories_are_zero_in_every_column() -> None:
+    preparation = Preparation.fit(FRAME)
+    raw = np.array([[0, 0, 0, 0, np.nanmean(FRAME["depth"].cast(float).to_numpy())]])
+    row = pl.DataFrame({"ground": [None], "depth": [None]}, schema={"ground": pl.String, "depth": pl.Float64})
+    np.testing.assert_allclose(preparation.apply(row), (raw - preparation.mean) / preparation.deviation, rtol=1e-5)
+    assert preparation.fill[-1] == pytest.approx(raw[0, -1])
+
+
+def test_a_level_that_training_did_not_have() -> None:
+    """It counts as a rare one, if there are any, and else as missing."""
+    pooled, plain = Categories.fit(["a"] * 3 + ["b"]), Categories.fit(["a"] * 3 + ["b"] * 3)
+    assert pooled.encode(["a", "b", "c", None]).tolist() == [[1, 0], [0, 1], [0, 1], [0, 0]]
+    assert plain.encode(["a", "b", "c", None]).tolist() == [[1, 0], [0, 1], [0, 0], [0, 0]]
+    assert Categories.fit([None, None]).encode(["x", None]).shape == (2, 0)
+
+
+def test_many_levels_are_pooled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_LEVELS", 2)
+    found = Categories.fit(["b"] * 5 + ["a"] * 4 + ["d"] * 4 + ["c"] * 3)
+    assert found == Categories(("a", "b"), pooled=True)
+
+
+@pytest.mark.parametrize("as_pandas", [False, True])
+def test_the_kind_of_data_frame_does_not_matter(as_pandas: bool) -> None:
+    given_frame: Any = pd.DataFrame({"ground": GROUNDS, "depth": DEPTHS}) if as_pandas else FRAME
+    if as_pandas:
+        given_frame["ground"] = given_frame["ground"].astype("category")
+    found, expected = Preparation.fit(given_frame), Preparation.fit(FRAME)
+    assert found.categories == expected.categories
+    np.testing.assert_array_equal(found.apply(given_frame), expected.apply(FRAME))
+
+
+def test_booleans_and_whole_numbers_are_numbers() -> None:
+    frame = pl.DataFrame({"a": [True, False, None], "b": [1, 2, 3]})
+    np.testing.assert_array_equal(
+        Preparation.fit(frame).apply(frame), Preparation.fit(np.array([[1, 1], [0, 2], [np.nan, 3]])).apply(frame)
+    )
+
+
+def test_numbers_in_a_category_are_levels() -> None:
+    words = pl.DataFrame({"code": ["3", "3", "3", "0.1", "0.1", "0.1", "x", "x", "x"], "y": range(9)})
+    preparation = Preparation.fit(words)
+    for values in ([3.0, 0.1], [3, None]):
+        texts = [None if value is None else f"{value:g}" for value in values]
+        as_text = pl.DataFrame({"code": texts, "y": [1, 2]})
+        as_numbers = pl.DataFrame({"code": values, "y": [1, 2]}, strict=False)
+        np.testing.assert_array_equal(preparation.apply(as_numbers), preparation.apply(as_text))
+
+
+def test_features_that_do_not_fit_the_categories() -> None:
+    preparation = Preparation.fit(FRAME)
+    with pytest.raises(DataError, match="column 'depth' contains text, but the model was trained with numbers in it"):
+        preparation.apply(pl.DataFrame({"ground": ["mud"], "depth": ["deep"]}))
+    with pytest.raises(DataError, match="must be a data frame of 2 columns"):
+        preparation.apply(FRAME.select("ground"))
+    with pytest.raises(DataError, match="column 'a' contains text, but the model was trained with numbers"):
+        Preparation.fit(np.ones((2, 1))).apply(pl.DataFrame({"a": ["x"]}))
+    with pytest.raises(DataError, match="column 'when' contains dates or times; replace it by numbers"):
+        Preparation.fit(pd.DataFrame({"when": pd.to_datetime(["2024-01-01"])}))
+    with pytest.raises(DataError, match="column 'mixed' mixes values of several types"):
+        Preparation.fit(pd.DataFrame({"mixed": ["a", 3]}, dtype=object))
