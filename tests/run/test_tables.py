@@ -197,6 +197,15 @@ def test_a_stopped_run_remembers_its_table(survey: Path, tmp_path: Path) -> None
         Run.fit(survey, tmp_path / "run", resume=True)
 
 
+def test_a_stopped_run_remembers_its_validation_rows(survey: Path, tmp_path: Path) -> None:
+    rows(40, 1).write_csv(tmp_path / "valid.csv")
+    how: dict[str, Any] = {"options": SURVEY, "valid": tmp_path / "valid.csv"}
+    expected = Run.fit(survey, tmp_path / "whole", settings(), report=False, **how)
+    with pytest.raises(Interrupted):
+        Run.fit(survey, tmp_path / "run", settings(), callback=StopAt("", 2, 1), **how)
+    assert weights(Run.fit(survey, tmp_path / "run", resume=True, report=False)) == weights(expected)
+
+
 HEARING = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
 
 
