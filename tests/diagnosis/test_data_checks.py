@@ -218,20 +218,18 @@ def test_rows_that_are_in_two_files() -> None:
 
 
 def test_what_folds_would_leave_uncovered() -> None:
-    """Exactly where a fold leaves a node of several rows without any."""
-    flat = Hierarchy.from_edges([], nodes=[f"n{node:02d}" for node in range(12)])
-    outcomes = set()
-    for seed in range(30):
-        rng = np.random.default_rng(seed)
-        Y = rng.random((8, 12)) < 0.25
-        missing = np.zeros(12, dtype=np.bool_)
-        for kept, _ in folds(Y, flat, 3):
-            missing |= (Y.sum(axis=0) > 1) & ~Y[kept].any(axis=0)
-        found = examine(Dataset.from_arrays(rng.normal(size=(8, 2)), Y, flat))
-        told = [each for each in found.findings if "would be missing from a fold of cv=3" in each.text]
-        assert [each.examples for each in told] == ([tuple(np.array(flat.nodes)[missing][:5])] if missing.any() else [])
-        outcomes.add(bool(missing.any()))
-    assert outcomes == {True, False}
+    """Of every two rows that have a node of their own, some must be in one fold."""
+    pairs = [(first, second) for second in range(6) for first in range(second)]
+    flat = Hierarchy.from_edges([], nodes=[f"{first}{second}" for first, second in pairs])
+    Y = flat.encode([[f"{first}{second}" for first, second in pairs if row in (first, second)] for row in range(6)])
+    missing = np.zeros(len(flat), dtype=np.bool_)
+    for kept, _ in folds(Y, flat, 3):
+        missing |= ~Y[kept].any(axis=0)
+    found = examine(Dataset.from_arrays(np.random.default_rng(0).normal(size=(6, 2)), Y, flat))
+    told = next(each for each in found.findings if each.topic == "splits")
+    nodes = "node" if missing.sum() == 1 else "nodes"
+    assert told.text == f"{missing.sum()} {nodes} with several rows would be missing from a fold of cv=3"
+    assert told.examples == tuple(np.array(flat.nodes)[missing][:5])
 
 
 def test_counts_by_depth() -> None:
