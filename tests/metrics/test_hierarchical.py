@@ -235,7 +235,7 @@ def test_roots_that_every_row_has_say_nothing() -> None:
 def test_what_cannot_be_used() -> None:
     Y, probs = np.ones((2, 3), dtype=np.bool_), np.ones((2, 3))
     for wrong in (np.ones((2, 2), dtype=np.bool_), np.ones((2, 3))):
-        with pytest.raises(ArgumentError, match="known must be boolean"):
+        with pytest.raises(LabelError, match="known must be boolean"):
             hierarchical_scores(Y, Y, PETS, known=wrong)
     with pytest.raises(LabelError, match=r"labels \(2, 3\) and decided labels \(1, 3\)"):
         hierarchical_scores(Y, Y[:1], PETS)

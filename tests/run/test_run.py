@@ -40,7 +40,14 @@ SMALL: dict[str, Any] = {
     "hidden_size": 8, "epochs": 2, "batch_size": 8, "dropout": 0.0, "learning_rate": 0.01, "n_trees": 3, "cv": 2,
     "engine": "torch",
 }  # fmt: skip
-FILES = {"model.safetensors", "model.json", "README.md", "settings.toml", "held_out.safetensors"}
+FILES = {
+    "model.safetensors",
+    "model.json",
+    "README.md",
+    "settings.toml",
+    "examination.json",
+    "held_out.safetensors",
+}
 
 
 def settings(**changes: Any) -> Settings:

@@ -5,8 +5,8 @@ bits, divided by one more than the number of training rows that have the node:
 
     score(row) = sum over nodes of H(p(node | row)) / (1 + training rows of the node)
 
-Rows are chosen one after the other. What a chosen row would tell about a node is then worth half as much in the rest,
-so that not all rows are about the same few nodes.
+Only the 20 nodes of a row that are worth most count. Rows are chosen one after the other. The three nodes that a chosen
+row would tell most about are then worth half as much in the rest, so that not all rows are about the same few nodes.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ makes results worse or misleading; a note is good to know.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rarenode._io.text import counted
 from rarenode.data.dataset import Dataset
 from rarenode.data.features import is_frame
+from rarenode.data.preparation import Categories
 from rarenode.data.split import folds
 
 Severity = Literal["error", "warning", "note"]
@@ -28,6 +29,8 @@ MOST_ROWS = 5000
 """So many rows, evenly spaced, are enough to find leaks."""
 MOST_EXAMPLES = 5
 FOLDS = 3
+MOST_LIKE_ID = 20
+"""Among so few rows, a count may be different in each by chance."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ def examine(data: Dataset, others: Sequence[Dataset] = ()) -> Examination:
 
     >>> from rarenode import make_hierarchical
     >>> examine(make_hierarchical(rows=300, nodes=20, depth=3).train).nodes
-    21
+    20
     """
     labelled = data.with_labels_only()
     support = labelled.Y.sum(axis=0, dtype=np.int64)
@@ -156,6 +159,8 @@ def _row_findings(data: Dataset, labelled: Dataset) -> Iterator[Finding]:
 
 
 def _node_findings(data: Dataset, support: NDArray[np.int64]) -> Iterator[Finding]:
+    if not len(data):
+        return
     hierarchy, scored = data.hierarchy, data.scored
     empty = (support == 0) & scored
     if empty.any():
@@ -202,10 +207,9 @@ def _feature_findings(data: Dataset, labelled: Dataset) -> Iterator[Finding]:
     names = data.feature_names or tuple(f"feature {column}" for column in range(data.n_features))
     if hasattr(data.X, "tocsr"):
         return  # of sparse features, such as words, many are constant in any sample
-    columns = list(_numbers(data.X))
-    constant = [
-        name for name, values in zip(names, columns, strict=True) if values is not None and _is_constant(values)
-    ]
+    columns = [_coded(column) for column in _columns(data.X)]
+    is_number = [not _is_text(column) for column in _columns(data.X)]
+    constant = [name for name, values in zip(names, columns, strict=True) if _is_constant(values)]
     if constant:
         text = f"{_said(len(constant), 'feature', 'is', 'are')} constant"
         yield Finding(
@@ -214,25 +218,27 @@ def _feature_findings(data: Dataset, labelled: Dataset) -> Iterator[Finding]:
     seen: dict[bytes, str] = {}
     doubled = []
     for name, values in zip(names, columns, strict=True):
-        if values is not None and name not in constant:
+        if name not in constant:
             first = seen.setdefault(values.tobytes(), name)
             if first != name:
                 doubled.append(f"{name} = {first}")
     if doubled:
         text = f"{_said(len(doubled), 'feature', 'repeats', 'repeat')} another one"
         yield Finding("warning", "features", text, "keep one of each", tuple(doubled[:MOST_EXAMPLES]))
-    ids = [name for name, values in zip(names, columns, strict=True) if values is not None and _is_like_id(values)]
+    kinds = zip(names, columns, is_number, strict=True)
+    ids = [name for name, values, number in kinds if number and _is_like_id(values)]
     if ids:
         text = f"{_said(len(ids), 'feature', 'looks', 'look')} like a row number or an id"
         yield Finding("warning", "features", text, "name it as --id, or --ignore it", tuple(ids[:MOST_EXAMPLES]))
     missing = [
         f"{name} ({np.isnan(values).mean():.0%})"
         for name, values in zip(names, columns, strict=True)
-        if values is not None and np.isnan(values).mean() > 0.5
+        if 0.5 < np.isnan(values).mean() < 1
     ]
     if missing:
         text = f"{_said(len(missing), 'feature', 'is', 'are')} missing in more than half of the rows"
-        yield Finding("note", "features", text, "missing values become the mean", tuple(missing[:MOST_EXAMPLES]))
+        advice = "a missing number becomes the mean, and a missing category none of them"
+        yield Finding("note", "features", text, advice, tuple(missing[:MOST_EXAMPLES]))
     leaks = list(_leaks(labelled, names))
     if leaks:
         text = f"{_said(len(leaks), 'feature', 'is', 'are')} almost the same as a label"
@@ -240,13 +246,27 @@ def _feature_findings(data: Dataset, labelled: Dataset) -> Iterator[Finding]:
         yield Finding("warning", "features", text, advice, tuple(leaks[:MOST_EXAMPLES]))
 
 
-def _numbers(X: Any) -> Iterator[NDArray[np.float64] | None]:
-    """Each column as numbers; None for categories."""
+def _columns(X: Any) -> Iterator[Any]:
+    """Each column: an array of numbers, or a list of categories."""
     if is_frame(X):
         for column in X.iter_columns():
-            yield column.to_numpy() if column.dtype.is_numeric() else None
+            yield column.to_numpy() if column.dtype.is_numeric() else column.to_list()
     else:
         yield from (np.ascontiguousarray(column, dtype=np.float64) for column in np.asarray(X).T)
+
+
+def _is_text(column: Any) -> bool:
+    """Whether a column has categories."""
+    return isinstance(column, list)
+
+
+def _coded(column: Any) -> NDArray[np.float64]:
+    """A column as numbers; categories are numbered in the order in which they appear."""
+    if not _is_text(column):
+        values: NDArray[np.float64] = column
+        return values
+    number: dict[str, int] = {}
+    return np.array([np.nan if each is None else number.setdefault(each, len(number)) for each in column])
 
 
 def _is_constant(values: NDArray[np.float64]) -> bool:
@@ -255,8 +275,14 @@ def _is_constant(values: NDArray[np.float64]) -> bool:
 
 
 def _is_like_id(values: NDArray[np.float64]) -> bool:
-    """Whole numbers that count up by one from row to row."""
-    return len(values) > 2 and bool((np.diff(values) == 1).all())
+    """Whole numbers that count up by one from row to row, or that would if they were sorted and some rows filled in."""
+    if len(values) <= 2 or not np.isfinite(values).all():
+        return False
+    if (np.diff(values) == 1).all():
+        return True
+    distinct = np.unique(values)
+    is_dense = distinct[-1] - distinct[0] < 2 * len(values)
+    return len(values) > MOST_LIKE_ID and len(distinct) == len(values) and is_dense and bool((values % 1 == 0).all())
 
 
 def _leaks(data: Dataset, names: Sequence[str]) -> Iterator[str]:
@@ -267,11 +293,14 @@ def _leaks(data: Dataset, names: Sequence[str]) -> Iterator[str]:
     if not len(nodes):
         return
     labels = _standardised(some.Y[:, nodes].astype(np.float64))
-    for name, values in zip(names, _numbers(some.X), strict=True):
-        if values is None or _is_constant(values):
+    for name, column in zip(names, _columns(some.X), strict=True):
+        if _is_constant(_coded(column)):
             continue
-        filled = np.where(np.isnan(values), np.nanmean(values), values)
-        correlation = np.abs(_standardised(filled[:, None])[:, 0] @ labels) / len(some)
+        if _is_text(column):
+            values = Categories.fit(column).encode(column)
+        else:
+            values = np.where(np.isnan(column), np.nanmean(column), column)[:, None]
+        correlation = np.abs(_standardised(values).T @ labels).max(axis=0, initial=0) / len(some)
         if correlation.max() >= LEAK:
             yield f"{name} ~ {data.hierarchy.titles[nodes[int(correlation.argmax())]]}"
 
@@ -293,14 +322,17 @@ def _shared_rows(data: Dataset, others: Sequence[Dataset]) -> Iterator[Finding]:
         first = distinct.setdefault(key, row)
         if first != row:
             repeated += 1
-            contradicting[row] = bool((data.Y[first] != data.Y[row]).any())
+            differs = data.Y[first] != data.Y[row]
+            if data.known is not None:
+                differs &= data.known[first] & data.known[row]
+            contradicting[row] = bool(differs.any())
     if repeated:
         text = f"{_said(repeated, 'row', 'repeats', 'repeat')} the features of another row"
         odd = int(contradicting.sum())
         more = f"; {odd:,} of them with other labels" if odd else ""
         yield Finding("warning" if odd else "note", "rows", text + more, "remove copies", _ids(data, contradicting))
     for other in others:
-        same = np.array([key in distinct for key in _row_keys(replace(other, Y=other.Y))], dtype=np.bool_)
+        same = np.array([key in distinct for key in _row_keys(other)], dtype=np.bool_)
         if same.any():
             where = f"{other.name or 'the other rows'} are in {data.name or 'the data'} too"
             text = f"{counted(int(same.sum()), 'row')} of {where}"

@@ -165,7 +165,8 @@ class Run:
         run = cls(folder)
         stored = run.stored_settings() if resume else None
         if resume and options is None and hierarchy is None:
-            options, hierarchy = run._stored_table()
+            options, hierarchy, stored_valid = run._stored_table()
+            valid = stored_valid if valid is None else valid
         opened = open_data(data, root, options=table_options(options or {}), hierarchy=hierarchy)
         settings = settings or stored or Settings()
         rows, validation = _training_rows(opened, settings)
@@ -178,7 +179,7 @@ class Run:
                 locks.enter_context(sole_use(part))
             is_new = not run._is_finished(rows, settings, resume)
             if is_new:
-                run._write_settings(rows.name, settings, options, hierarchy)
+                run._write_settings(rows.name, settings, options, hierarchy, valid)
                 run._write_examination(rows)
                 if callback is not None:
                     callback.on_fit(estimate_fit(rows, settings))
@@ -556,14 +557,15 @@ class Run:
         with replacing(self.folder / EXAMINATION) as (part,):
             part.write_text(json.dumps(examine(rows).to_dict(), indent=1), encoding="utf-8")
 
-    def _stored_table(self) -> tuple[dict[str, Any] | None, str | None]:
-        """The options of the table and the hierarchy file that the run was started with."""
+    def _stored_table(self) -> tuple[dict[str, Any] | None, str | None, str | None]:
+        """The options of the table, the hierarchy file and the validation rows that the run was started with."""
         path = self.folder / TABLE
         if not exists(path):
-            return None, None
+            return None, None, None
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            return dict(content["options"]), None if content["hierarchy"] is None else str(content["hierarchy"])
+            rest = [None if content[name] is None else str(content[name]) for name in ("hierarchy", "valid")]
+            return dict(content["options"]), rest[0], rest[1]
         except (OSError, ValueError, KeyError, TypeError):
             raise FileFormatError(path, None, "it is damaged; remove it, and repeat the options of the table") from None
 
@@ -573,14 +575,19 @@ class Run:
         settings: Settings,
         options: Mapping[str, Any] | None,
         hierarchy: Hierarchy | Path | str | None,
+        valid: Data | None,
     ) -> None:
         if self._is_begun():  # a checkpoint belongs to the settings that are there already
             return
         try:
             with replacing(self.folder / SETTINGS) as (part,):
                 part.write_text(f"# rarenode {__version__}: fit {source!r}\n\n{settings.to_toml()}", encoding="utf-8")
-            if options and not isinstance(hierarchy, Hierarchy):
-                given = {"options": dict(options), "hierarchy": None if hierarchy is None else str(hierarchy)}
+            rest = {
+                name: str(value) if isinstance(value, str | Path) else None
+                for name, value in (("hierarchy", hierarchy), ("valid", valid))
+            }
+            if (options or rest["valid"] is not None) and not isinstance(hierarchy, Hierarchy):
+                given = {"options": dict(options or {}), **rest}
                 with replacing(self.folder / TABLE) as (part,):
                     part.write_text(json.dumps(given, indent=1, default=list), encoding="utf-8")
         except OSError as error:

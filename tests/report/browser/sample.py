@@ -179,6 +179,7 @@ def assembled(data: Data, title: str) -> str:
         comparison=comparison(data) if len(data["runs"]) > 1 else "",
         charts=charts(),
         rows=unsure_rows(),
+        examination="<p>1,000 rows, 20 features.</p>",
         card=card(),
     )
 

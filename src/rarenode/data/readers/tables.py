@@ -141,6 +141,11 @@ def _resolve(table: Table, options: TableOptions, labels: bool, is_new: bool) ->
     Rows for a model (``is_new`` is False) need neither weights nor the columns that are ignored.
     """
     path, names = table.name, table.frame.columns
+    if labels and not options.labels:
+        raise ArgumentError(
+            f"say where the labels of {path} are (--labels): a column of labels, several columns of levels, or a file "
+            f"with ids and labels. The columns are {_some(names)}"
+        )
     for what in ("id", "weight") if is_new else ("id",):
         name = getattr(options, what)
         if name is not None and name not in names:
@@ -304,11 +309,6 @@ def _weights(table: Table, column: str | None) -> NDArray[np.float32] | None:
 def _labels(
     table: Table, ids: tuple[str, ...] | None, options: TableOptions, hierarchy: Hierarchy | Path | str | None
 ) -> tuple[Hierarchy, NDArray[np.bool_], NDArray[np.bool_] | None, TableOptions]:
-    if not options.labels:
-        raise ArgumentError(
-            f"say where the labels of {table.name} are (--labels): a column of labels, several columns of levels, or a "
-            f"file with ids and labels. The columns are {_some(table.frame.columns)}"
-        )
     stated = _stated(table, ids, options)
     if isinstance(hierarchy, str | Path):
         hierarchy = read_hierarchy(

@@ -1,0 +1,330 @@
+"""Commands on people's own files: samples, fit, predict, evaluate, doctor and hierarchy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import Result
+
+from rarenode import Dataset, Run
+from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
+from rarenode.hierarchy import read_hierarchy
+from tests.commands import fail, run, succeed
+
+TINY = ("--n-trees", "5", "--epochs", "2", "--holdout", "0.3", "--hidden-size", "16", "--quiet")
+SURVEY = ("--labels", "taxa", "--id", "image")
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("survey")
+    shown = succeed("data", "sample", "survey", "--out", folder)
+    assert shown.split() == [str(folder / name) for name in ("train.csv", "test.csv", "new.csv", "taxonomy.csv")]
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(survey: Path) -> Path:
+    hierarchy = ("--hierarchy", survey / "taxonomy.csv")
+    succeed("fit", survey / "train.csv", *SURVEY, *hierarchy, "--out", survey / "run", *TINY)
+    return survey / "run"
+
+
+# --- fit, predict, evaluate ------------------------------------------------------------------------------------------
+
+
+class TestSurvey:
+    def test_the_run(self, trained: Path) -> None:
+        assert (trained / "report.html").exists()
+        model = Run(trained).model
+        assert model.feature_names is not None
+        assert {"depth_m", "substrate"} < set(model.feature_names)
+        assert not {"image", "taxa"} & set(model.feature_names)
+
+    def test_evaluate(self, survey: Path, trained: Path) -> None:
+        found = json.loads(succeed("evaluate", trained, survey / "test.csv", "--json"))
+        assert found["rows"] == 500
+        assert found["trained_on"] is False
+        assert found["f1"] == Run(trained).evaluate(survey / "test.csv").scores.all.f1
+        assert json.loads(succeed("evaluate", trained, survey / "train.csv", "--json"))["trained_on"] is True
+
+    @pytest.mark.parametrize("layout", ["long", "wide", "sets", "cafa"])
+    def test_predict(self, survey: Path, trained: Path, tmp_path: Path, layout: str) -> None:
+        out = tmp_path / "p.tsv"
+        options = ("--format", layout, "--decided-only", "--min-probability", "0.3")
+        shown = succeed("predict", trained, survey / "new.csv", "--out", out, *options)
+        found = Run(trained).predict(survey / "new.csv")
+        frame = found.to_frame(layout=layout, decided_only=True, min_probability=0.3)
+        assert f"{out}: 200 rows x {len(found.nodes)} nodes, {len(frame):,} lines\n" == shown
+        lines = out.read_text().splitlines()
+        assert len(lines) == len(frame) + (layout != "cafa")
+        assert lines[-1].split("\t")[0] == frame[-1, 0]
+
+    def test_back_off(self, survey: Path, trained: Path, tmp_path: Path) -> None:
+        options = ("--format", "sets", "--min-confidence", "0.8")
+        succeed("predict", trained, survey / "new.csv", "--out", tmp_path / "p.csv", *options)
+        found = pl.read_csv(tmp_path / "p.csv")
+        chances = [float(each) for cell in found["probabilities"] for each in str(cell or "").split(";") if each]
+        assert chances
+        assert min(chances) >= 0.8
+
+    def test_several_files_are_one_table(self, survey: Path, trained: Path, tmp_path: Path) -> None:
+        frame = pl.read_csv(survey / "new.csv")
+        frame[:150].write_csv(tmp_path / "1.csv")
+        frame[150:].write_parquet(tmp_path / "2.parquet")
+        succeed("predict", trained, tmp_path / "1.csv", tmp_path / "2.parquet", "--out", tmp_path / "parts.csv")
+        succeed("predict", trained, survey / "new.csv", "--out", tmp_path / "whole.csv")
+        assert (tmp_path / "parts.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+    def test_what_is_refused(self, survey: Path, trained: Path, tmp_path: Path) -> None:
+        train, out = survey / "train.csv", tmp_path / "run"
+        assert "say where the labels of" in fail(ArgumentError, "fit", train, "--out", out)
+        assert "has no column 'taxon'" in fail(ArgumentError, "fit", train, "--labels", "taxon", "--out", out)
+        assert "id or free text" in fail(DataError, "fit", train, "--labels", "taxa", "--out", out)
+        text = survey / "taxonomy.csv"
+        assert "no column is left" in fail(ArgumentError, "fit", text, "--labels", "taxon", "--out", out)
+        told = fail(ArgumentError, "evaluate", trained, survey / "new.csv")
+        assert "has no column 'taxa'" in told
+        assert not out.exists()
+
+
+def test_levels_and_what_is_below(survey: Path, tmp_path: Path) -> None:
+    frame = pl.read_csv(survey / "train.csv")[:300]
+    first = [cell.split("; ")[0].split(" > ") for cell in frame["taxa"].to_list()]
+    levels = [pl.Series(f"level_{d}", [path[d] if d < len(path) else None for path in first]) for d in range(6)]
+    frame.drop("taxa", "substrate").with_columns(levels).write_csv(tmp_path / "levels.csv")
+    options = ("--labels", "level_*", "--id", "image", "--unknown", "below", "--no-report")
+    succeed("fit", tmp_path / "levels.csv", *options, "--out", tmp_path / "run", *TINY)
+    expected = {" > ".join(path[: d + 1]) for path in first for d in range(len(path))}
+    assert set(Run(tmp_path / "run").model.hierarchy.nodes) == expected
+
+
+def test_genes(tmp_path: Path) -> None:
+    folder = tmp_path / "genes"
+    succeed("data", "sample", "genes", "--out", folder, "--seed", "2")
+    options = ("--id", "gene", "--labels", folder / "annotations.gaf", "--hierarchy", folder / "functions.obo")
+    more = ("--exclude-evidence", "IEA,ISS", "--namespaces", "biological_process", "--no-report")
+    with pytest.warns(RuntimeWarning, match="have no labels and are not used for training"):
+        succeed("fit", folder / "genes.csv", *options, *more, "--out", tmp_path / "run", *TINY)
+    model = Run(tmp_path / "run").model
+    assert model.hierarchy == read_hierarchy(folder / "functions.obo", namespaces=["biological_process"])
+    out = tmp_path / "submission.tsv"
+    new = folder / "new_genes.csv"
+    succeed("predict", tmp_path / "run", new, "--out", out, "--format", "cafa", "--most-terms", "3")
+    lines = [line.split("\t") for line in out.read_text().splitlines()]
+    ids = pl.read_csv(new)["gene"].to_list()
+    assert list(dict.fromkeys(line[0] for line in lines)) == ids
+    assert len(lines) <= 3 * len(ids)
+    assert all(line[1] in model.hierarchy and 0 < float(line[2]) <= 1 and len(line[2]) == 5 for line in lines)
+    evaluated = succeed("evaluate", tmp_path / "run", folder / "genes.csv", "--labels", folder / "annotations.gaf")
+    assert "rows" in evaluated
+
+
+def test_topics_are_text_and_say_what_to_do(tmp_path: Path) -> None:
+    succeed("data", "sample", "topics", "--out", tmp_path)
+    options = ("--labels", "topics", "--id", "document", "--out", tmp_path / "run")
+    told = fail(DataError, "fit", tmp_path / "train.csv", *options)
+    assert "column 'text' has" in told
+    assert "TfidfVectorizer" in told
+
+
+def test_a_sample_that_is_not_there(tmp_path: Path) -> None:
+    assert run("data", "sample", "fish", "--out", tmp_path).exit_code == 2
+
+
+# --- doctor ----------------------------------------------------------------------------------------------------------
+
+
+class TestDoctorOnData:
+    def write(self, folder: Path, rows: int = 120, **columns: object) -> Path:
+        rng = np.random.default_rng(0)
+        leaves = ["Biota > Corals", "Biota > Sponges", "Rock"]
+        frame = pl.DataFrame(
+            {
+                "image": [f"i{row}" for row in range(rows)],
+                "depth": rng.normal(size=rows),
+                "taxa": [leaves[row % 3] for row in range(rows)],
+            }
+        )
+        path = folder / "survey.csv"
+        frame.with_columns(**columns).write_csv(path)  # type: ignore[arg-type]
+        return path
+
+    def doctor(self, *arguments: str | Path) -> Result:
+        return run("doctor", *arguments, *SURVEY, "--no-time")
+
+    def test_nothing_to_worry_about(self, tmp_path: Path) -> None:
+        result = self.doctor(self.write(tmp_path))
+        assert result.exit_code == 0
+        assert "Nothing to worry about." in result.stdout
+        assert "120 rows, 1 feature, 4 nodes, 4 of them with rows" in result.stdout
+        assert "A fit with the default settings: 4 trainings, about" in result.stdout
+
+    def test_notes_are_nothing_to_worry_about(self, tmp_path: Path) -> None:
+        (tmp_path / "taxa.csv").write_text("taxon\nBiota > Corals\nBiota > Sponges\nRock\nMud\n")
+        result = self.doctor(self.write(tmp_path), "--hierarchy", tmp_path / "taxa.csv")
+        assert result.exit_code == 0
+        assert "note  nodes: 1 node of 5 have no row, 1 of them leaves (Mud)" in result.stdout
+
+    def test_warnings(self, tmp_path: Path) -> None:
+        path = self.write(tmp_path, zone=pl.lit(5))
+        result = self.doctor(path)
+        assert result.exit_code == 3
+        assert "warning  features: 1 feature is constant (zone); they say nothing" in result.stdout
+        found = json.loads(self.doctor(path, "--json").stdout)
+        assert [(each["severity"], each["examples"]) for each in found["findings"]] == [("warning", ["zone"])]
+        assert found["fit"].startswith("4 trainings")
+        assert [level["nodes"] for level in found["levels"]] == [2, 2]
+
+    def test_rows_in_two_files(self, tmp_path: Path) -> None:
+        train = self.write(tmp_path)
+        pl.read_csv(train)[10:12].write_csv(tmp_path / "test.csv")
+        result = self.doctor(train, tmp_path / "test.csv")
+        assert result.exit_code == 3
+        assert "2 rows of" in result.stdout
+        assert "are in" in result.stdout
+
+    @pytest.mark.parametrize("as_json", [(), ("--json",)])
+    def test_errors(self, tmp_path: Path, as_json: tuple[str, ...]) -> None:
+        (tmp_path / "taxa.csv").write_text("taxon\nBiota > Coral\nBiota > Sponges\nRocks\n")
+        result = self.doctor(self.write(tmp_path), "--hierarchy", tmp_path / "taxa.csv", *as_json)
+        assert result.exit_code == 1
+        assert "line 2: column 'taxa': the label 'Biota > Corals' is not in the hierarchy" in result.stdout
+        assert "did you mean 'Coral'?" in result.stdout
+        assert "did you mean 'Rocks'?" in result.stdout  # every label, not only the first
+        if as_json:
+            found = json.loads(result.stdout)
+            assert [each["severity"] for each in found["findings"]] == ["error", "error"]
+            assert found["fit"] is None
+
+    def test_contradictions(self, tmp_path: Path) -> None:
+        (tmp_path / "t.csv").write_text("x,Biota,Corals\n1,0,1\n")
+        (tmp_path / "taxa.csv").write_text("taxon\nBiota > Corals\n")
+        result = run("doctor", tmp_path / "t.csv", "--labels", "Biota,Corals", "--hierarchy", tmp_path / "taxa.csv")
+        assert result.exit_code == 1
+        assert "line 2: column 'Biota': 'Biota' is said to be absent, but" in result.stdout
+
+    def test_the_sample(self, survey: Path) -> None:
+        options = ("--hierarchy", survey / "taxonomy.csv", "--json")
+        result = self.doctor(survey / "train.csv", survey / "test.csv", *options)
+        assert result.exit_code in (0, 3)
+        assert json.loads(result.stdout)["rows"] == 1600
+
+    def test_how_long_a_fit_takes(self, tmp_path: Path) -> None:
+        result = run("doctor", self.write(tmp_path, 60), *SURVEY, "--json")
+        assert "at most about" in json.loads(result.stdout)["fit"]
+
+    def test_files_that_are_none(self, tmp_path: Path) -> None:
+        fail(MissingFileError, "doctor", tmp_path / "no.csv", *SURVEY)
+        result = run("doctor", tmp_path, *SURVEY)
+        assert result.exit_code == 1
+        assert "it is a folder" in result.stdout
+
+
+class TestDoctorOnARun:
+    def test_labelled_rows(self, survey: Path, trained: Path) -> None:
+        found = json.loads(succeed("doctor", trained, survey / "test.csv", "--json", "--most", "4"))
+        assert 0 < found["missed"] <= found["judged"]
+        assert len(found["nodes"]) == 4
+        assert found["rows"] == []
+        model, data = Run(trained).model, Dataset.read(
+            survey / "test.csv", labels="taxa", id="image", hierarchy=Run(trained).model.hierarchy
+        )  # fmt: skip
+        decided = model.predict(data.X)
+        missed = data.Y.any(axis=0) & ~(data.Y & decided).any(axis=0) & model.scored
+        assert found["missed"] == missed.sum()
+        assert found["judged"] == (data.Y.any(axis=0) & model.scored).sum()
+        assert all(missed[model.hierarchy.index[node["node"]]] and node["why"] for node in found["nodes"])
+
+    def test_rows_without_labels(self, survey: Path, trained: Path) -> None:
+        shown = succeed("doctor", trained, survey / "new.csv")
+        assert "Rows to annotate next" in shown
+        found = json.loads(succeed("doctor", trained, survey / "new.csv", "--json"))
+        assert (found["judged"], found["missed"], len(found["rows"])) == (0, 0, 10)
+        ids = set(pl.read_csv(survey / "new.csv")["image"])
+        assert {row["name"] for row in found["rows"]} <= ids
+        assert all(row["why"].startswith("uncertain about ") for row in found["rows"])
+
+    def test_some_rows_with_labels(self, survey: Path, trained: Path, tmp_path: Path) -> None:
+        frame = pl.read_csv(survey / "test.csv")
+        half = frame.with_columns(taxa=pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.col("taxa")))
+        half.write_csv(tmp_path / "half.csv")
+        found = json.loads(succeed("doctor", trained, tmp_path / "half.csv", "--json"))
+        assert found["judged"] > 0
+        assert {row["name"] for row in found["rows"]} <= set(frame["image"][1::2])
+        frame.with_columns(taxa=pl.lit(None, dtype=pl.String)).write_csv(tmp_path / "none.csv")
+        assert json.loads(succeed("doctor", trained, tmp_path / "none.csv", "--json"))["judged"] == 0
+
+    def test_without_rows_it_says_what_is_known_from_training(self, trained: Path) -> None:
+        found = json.loads(succeed("doctor", trained, "--json"))
+        assert found["judged"] == 0
+        assert all(node["training_rows"] < 5 for node in found["nodes"])
+        assert "Nodes to annotate next" in succeed("doctor", trained)
+
+
+# --- hierarchy -------------------------------------------------------------------------------------------------------
+
+
+class TestHierarchy:
+    def write(self, folder: Path, content: str, name: str = "h.csv") -> Path:
+        (folder / name).write_text(content)
+        return folder / name
+
+    def test_show(self, tmp_path: Path) -> None:
+        path = self.write(tmp_path, "taxon\nBiota > Corals > Black\nBiota > Sponges\n")
+        assert succeed("hierarchy", "show", path) == "Biota\n├── Corals\n│   └── Black\n└── Sponges\n"
+        assert succeed("hierarchy", "show", path, "--depth", "1", "--root", "Biota").splitlines() == [
+            "Biota", "├── Corals  ... 1 below", "└── Sponges",
+        ]  # fmt: skip
+        data = self.write(tmp_path, "x,taxa\n1,Black\n2,Biota > Corals\n3,Sponges;Black\n", "t.csv")
+        shown = succeed("hierarchy", "show", path, "--data", data, "--labels", "taxa")
+        assert shown == "Biota  3\n├── Corals  3\n│   └── Black  2\n└── Sponges  1\n"
+
+    def test_show_an_ontology(self, tmp_path: Path) -> None:
+        path = self.write(
+            tmp_path,
+            "[Term]\nid: a\nname: life\nnamespace: n\n[Term]\nid: b\nname: leg\nnamespace: n\nrelationship: part_of a\n"
+            "[Term]\nid: c\nname: rock\nnamespace: m\n",
+            "h.obo",
+        )
+        assert succeed("hierarchy", "show", path) == "a life\nb leg\nc rock\n"
+        options = ("--relations", "is_a,part_of", "--namespaces", "n")
+        assert succeed("hierarchy", "show", path, *options) == "a life\n└── b leg\n"
+
+    @pytest.mark.parametrize("name", ["h.csv", "h.obo"])
+    def test_check(self, tmp_path: Path, name: str) -> None:
+        good = {"h.csv": "parent,child\na,b\na,c\n", "h.obo": "[Term]\nid: a\n[Term]\nid: b\nis_a: a\n"}
+        bad = {"h.csv": "parent,child\na,b\nb,a\n", "h.obo": "[Term]\nid: a\nis_a: b\n[Term]\nid: b\nis_a: a\n"}
+        path = self.write(tmp_path, good[name], name)
+        assert "nothing stands in the way" in succeed("hierarchy", "check", path)
+        found = json.loads(succeed("hierarchy", "check", path, "--json"))
+        assert found["problems"] == []
+        assert found["hierarchy"]["roots"] == ["a"]
+        path = self.write(tmp_path, bad[name], name)
+        result = run("hierarchy", "check", path)
+        assert result.exit_code == 1
+        assert f"{path}: error: line {2 if name == 'h.csv' else 3}: a cycle: " in result.stdout
+        found = json.loads(run("hierarchy", "check", path, "--json").stdout)
+        assert found["hierarchy"] is None
+        assert found["problems"][0]["line"] == (2 if name == "h.csv" else 3)
+
+    def test_convert(self, tmp_path: Path) -> None:
+        path = self.write(tmp_path, "taxon\nBiota/Corals/Black\nBiota/Sponges\n")
+        expected = read_hierarchy(path)
+        for name in ("a.json", "b.tsv", "c.csv", "d.obo"):
+            shown = succeed("hierarchy", "convert", path, "--out", tmp_path / name, "--path-separator", "/")
+            assert shown == f"{tmp_path / name}: {expected!r}\n"
+            assert read_hierarchy(tmp_path / name) == expected
+            assert read_hierarchy(tmp_path / name).titles == expected.titles
+            path = tmp_path / name
+
+    def test_files_that_are_refused(self, tmp_path: Path) -> None:
+        for command in (("show",), ("check",), ("convert", "--out", tmp_path / "x.csv")):
+            fail(MissingFileError, "hierarchy", command[0], tmp_path / "no.csv", *command[1:])
+            fail(FileFormatError, "hierarchy", command[0], self.write(tmp_path, "a,a\n1,2\n"), *command[1:])
+        path = self.write(tmp_path, "taxon\na > b\n")
+        assert "must end in" in fail(ArgumentError, "hierarchy", "convert", path, "--out", tmp_path / "x.xlsx")
