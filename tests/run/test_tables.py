@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 
 from rarenode import Dataset, Run, Settings, read_arff
+from rarenode.data.sources import Data
 from rarenode.errors import ArgumentError, DataError, FileFormatError, Interrupted, ResumeError
 from rarenode.hierarchy import write_hierarchy
 from rarenode.training import TrainedModel
