@@ -170,7 +170,8 @@ def test_several_files_and_patterns(survey: Path, tmp_path: Path) -> None:
     parts = [tmp_path / f"part-{place}.csv" for place in (1, 2)]
     frame[:50].write_csv(parts[0])
     frame[50:].write_csv(parts[1])
-    for place, data in enumerate((parts, str(tmp_path / "part-*.csv"))):
+    ways: list[Any] = [parts, str(tmp_path / "part-*.csv")]
+    for place, data in enumerate(ways):
         run = Run.fit(data, tmp_path / f"run {place}", settings(), options=SURVEY, report=False)
         assert weights(run) == expected
 

@@ -8,6 +8,7 @@ the model that it was fitted for, so a row is prepared in the same way wherever 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -35,7 +36,7 @@ class Categories:
     these are 0 in all columns."""
 
     @classmethod
-    def fit(cls, values: list[str | None]) -> Self:
+    def fit(cls, values: Sequence[str | None]) -> Self:
         """The levels of training rows; rare ones are pooled."""
         count = Counter(value for value in values if value is not None)
         by_frequency = sorted(count, key=lambda level: (-count[level], level))
@@ -47,7 +48,7 @@ class Categories:
         """The number of columns."""
         return len(self.levels) + self.pooled
 
-    def encode(self, values: list[str | None]) -> NDArray[np.float64]:
+    def encode(self, values: Sequence[str | None]) -> NDArray[np.float64]:
         """Indicators (rows, columns)."""
         result = np.zeros((len(values), self.width))
         other = len(self.levels) if self.pooled else -1

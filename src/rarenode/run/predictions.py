@@ -56,6 +56,8 @@ class Choice:
             raise ArgumentError(f"unknown layout {self.layout!r}; choose one of {', '.join(get_args(Layout))}")
         if not 0 <= self.min_probability <= 1:
             raise ArgumentError(f"min_probability must lie between 0 and 1, got {self.min_probability}")
+        if not self.separator:
+            raise ArgumentError("the separator must not be empty")
         if self.most_terms < 1:
             raise ArgumentError(f"most_terms must be at least 1, got {self.most_terms}")
 
@@ -190,7 +192,8 @@ class Predictions:
         nodes, titles = self.nodes, self.titles
         odd = next((node for node in nodes if choice.separator in node), None)
         if odd is not None:
-            raise ArgumentError(f"the node {odd!r} contains the separator {choice.separator!r}; choose another one")
+            problem = f"the node {odd!r} contains the separator {choice.separator!r}; choose another one (--separator)"
+            raise ArgumentError(problem)
         found = [np.flatnonzero(row).tolist() for row in chosen]
         columns: dict[str, Any] = {
             "labels": [choice.separator.join(storable(nodes[node]) for node in row) for row in found]
