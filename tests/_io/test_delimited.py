@@ -121,6 +121,13 @@ def test_lines_are_where_records_begin(tmp_path: Path) -> None:
     assert read_records(path).rows == [(3, ["x\n\ny", "1"]), (6, ["z", "2"]), (8, ["q\ru", "3"])]
 
 
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_only_line_breaks_end_a_record(tmp_path: Path, ending: str) -> None:
+    odd = "x\x0by\x0cz\x1c\x85\u2028\u2029w"
+    path = write(tmp_path, ending.join(["id,name", f"a,{odd}", "b,2", ""]))
+    assert read_records(path).rows == [(2, ["a", odd]), (3, ["b", "2"])]
+
+
 def test_the_limit_of_other_code_is_left_as_it_was(tmp_path: Path) -> None:
     before = csv.field_size_limit()
     read_records(write(tmp_path, TABLE))

@@ -34,7 +34,8 @@ def predictions(draw: st.DrawFn) -> Predictions:
     rows = draw(st.integers(1, 4))
     values = draw(st.lists(st.integers(0, 1000), min_size=rows * len(hierarchy), max_size=rows * len(hierarchy)))
     probs = (np.array(values, dtype=np.float32) / np.float32(1000)).reshape(rows, len(hierarchy))
-    decided = oracles.close(probs > draw(st.sampled_from([0.2, 0.5, 0.9])), hierarchy)
+    each = st.lists(st.sampled_from([0.0, 0.2, 0.5, 0.9]), min_size=len(hierarchy), max_size=len(hierarchy))
+    decided = oracles.close(probs > np.array(draw(each)), hierarchy)
     for parent, child in zip(hierarchy.edge_parents[::-1], hierarchy.edge_children[::-1], strict=True):
         probs[:, parent] = np.maximum(probs[:, parent], probs[:, child])
     if draw(st.booleans()):
@@ -165,6 +166,15 @@ def test_the_deepest_labels(found: Predictions) -> None:
         for has in every
     ]  # fmt: skip
     np.testing.assert_array_equal(found.deepest, np.array(expected)[:, found.scored])
+
+
+def test_the_best_of_the_decided_terms() -> None:
+    """Not the decided ones of the best: a term may be decided though others are more probable."""
+    flat = Hierarchy.from_edges([], nodes=["a", "b", "c"])
+    probs = np.array([[0.9, 0.4, 0.3]], dtype=np.float32)
+    found = Predictions(flat, np.ones(3, dtype=np.bool_), probs, np.array([[False, True, True]]), probs, "by hand")
+    best = found.to_frame(layout="cafa", most_terms=1, decided_only=True)
+    assert best.rows() == [("0", "b", "0.400")]
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
