@@ -114,6 +114,8 @@ def as_text(lines: list[dict[str, Any]]) -> list[dict[str, str]]:
             return ";".join(f"{each:.3f}" if isinstance(each, float) else each for each in value)
         if value is None:
             return ""
+        if name == "probabilities":  # several in a cell
+            return str(value)
         try:
             return f"{float(value):.6g}"
         except ValueError:
@@ -154,6 +156,21 @@ def test_parts_are_the_whole(tmp_path_factory: pytest.TempPathFactory, found: Pr
             assert pl.read_parquet(whole).equals(pl.read_parquet(divided))
         else:
             assert whole.read_bytes() == divided.read_bytes()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("ids", [None, ("a", "b")])
+def test_a_first_part_without_lines(tmp_path: Path, ids: tuple[str, ...] | None, suffix: str) -> None:
+    flat = Hierarchy.from_edges([], nodes=["n"])
+    ones = np.ones((1, 1), dtype=np.float32)
+    parts = [
+        Predictions(flat, np.array([True]), ones * p, ones > 0, ones, "by hand", ids and ids[row : row + 1], row)
+        for row, p in enumerate((0.1, 0.9))
+    ]
+    path = tmp_path / f"p{suffix}"
+    assert write_predictions(parts, path, Choice(min_probability=0.5)) == 1
+    (line,) = read_lines(path, "long")
+    assert str(line.get("id", line.get("row"))) == ("1" if ids is None else "b")
 
 
 @given(predictions())

@@ -164,7 +164,7 @@ class Dataset:
         >>> import polars as pl
         >>> table = pl.DataFrame({"image": ["a", "b"], "depth": [3, 5], "taxa": ["Biota > Corals", "Biota > Sponges"]})
         >>> Dataset.read(table, labels="taxa", id="image")
-        <Dataset the data frame: 2 rows, 1 features, <Hierarchy: tree of 3 nodes and 2 edges, depth 1>>
+        <Dataset the data frame: 2 rows, 1 feature, <Hierarchy: tree of 3 nodes and 2 edges, depth 1>>
         """
         from rarenode.data.readers import read  # noqa: PLC0415 (readers return datasets)
 

@@ -96,7 +96,7 @@ def examine(data: Dataset, others: Sequence[Dataset] = ()) -> Examination:
 
     >>> from rarenode import make_hierarchical
     >>> examine(make_hierarchical(rows=300, nodes=20, depth=3).train).nodes
-    21
+    20
     """
     labelled = data.with_labels_only()
     support = labelled.Y.sum(axis=0, dtype=np.int64)

@@ -137,7 +137,9 @@ class Predictions:
     def _keys(self, rows: NDArray[np.int64]) -> dict[str, Any]:
         if self.ids is None:
             return {"row": (rows + self.first_row).astype(np.uint32)}
-        return {"id": [self.ids[row] for row in rows.tolist()]}
+        import polars as pl  # noqa: PLC0415
+
+        return {"id": pl.Series([self.ids[row] for row in rows.tolist()], dtype=pl.String)}
 
     def _chosen(self, choice: Choice) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         kept = self.probs >= choice.min_probability
