@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rarenode._io import delimited
@@ -182,10 +182,14 @@ cells = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=
 def test_what_csv_writes_is_read(
     tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], delimiter: str, quoting: Literal[0, 1], ending: str
 ) -> None:
-    """Whatever the cells contain, but for blanks at their ends and rows of nothing else."""
+    """Whatever the cells contain, but for blanks at their ends and rows of nothing else.
+
+    csv leaves a lone carriage return without quotes, if lines end otherwise.
+    """
     file = io.StringIO(newline="")
     writer = csv.writer(file, delimiter=delimiter, quoting=quoting, lineterminator=ending)
     writer.writerows([["id", "name"], *rows])
+    assume(quoting == csv.QUOTE_ALL or ending == "\r\n" or not any("\r" in cell for row in rows for cell in row))
     path = write(tmp_path_factory.getbasetemp(), file.getvalue())
     expected = [[cell.strip() for cell in row] for row in rows]
     assert [fields for _, fields in read_records(path, delimiter).rows] == [row for row in expected if any(row)]
