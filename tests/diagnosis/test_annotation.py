@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from numpy.typing import NDArray
 
 from rarenode import Hierarchy, diagnose
 from rarenode.diagnosis.annotation import suggest
@@ -66,7 +67,7 @@ def test_rows_by_the_formula(problem: tuple[list[list[float]], list[int], list[b
 
 
 @given(hnp.arrays(np.float32, (3, 30), elements=st.floats(0, 1, width=32)))
-def test_of_many_nodes_the_twenty_that_are_worth_most(probs: np.ndarray) -> None:
+def test_of_many_nodes_the_twenty_that_are_worth_most(probs: NDArray[np.float32]) -> None:
     flat = Hierarchy.from_edges([], nodes=[f"n{node:02d}" for node in range(30)])
     training = np.arange(30)
     found = suggest(flat, training, np.ones(30, dtype=np.bool_), probs=probs, most=1)

@@ -124,6 +124,13 @@ def test_titles_and_namespaces_are_written(tmp_path: Path) -> None:
         assert read_hierarchy(tmp_path / f"h{suffix}").titles == hierarchy.titles
 
 
+def test_names_with_line_breaks(tmp_path: Path) -> None:
+    hierarchy = Hierarchy.from_edges([("a\rb", "c\nd"), ("a\rb", "e\r\nf")])
+    for suffix in (".csv", ".tsv", ".json"):
+        write_hierarchy(hierarchy, tmp_path / f"h{suffix}")
+        assert read_hierarchy(tmp_path / f"h{suffix}") == hierarchy
+
+
 def test_files_that_cannot_be_written(tmp_path: Path) -> None:
     for name, told in (("h.txt", r"must end in \.csv, \.tsv, \.json, \.obo"), ("no/h.csv", "cannot be written")):
         with pytest.raises(ArgumentError, match=told):

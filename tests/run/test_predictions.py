@@ -34,7 +34,8 @@ def predictions(draw: st.DrawFn) -> Predictions:
     rows = draw(st.integers(1, 4))
     values = draw(st.lists(st.integers(0, 1000), min_size=rows * len(hierarchy), max_size=rows * len(hierarchy)))
     probs = (np.array(values, dtype=np.float32) / np.float32(1000)).reshape(rows, len(hierarchy))
-    decided = oracles.close(probs > draw(st.sampled_from([0.2, 0.5, 0.9])), hierarchy)
+    each = st.lists(st.sampled_from([0.0, 0.2, 0.5, 0.9]), min_size=len(hierarchy), max_size=len(hierarchy))
+    decided = oracles.close(probs > np.array(draw(each)), hierarchy)
     for parent, child in zip(hierarchy.edge_parents[::-1], hierarchy.edge_children[::-1], strict=True):
         probs[:, parent] = np.maximum(probs[:, parent], probs[:, child])
     if draw(st.booleans()):
@@ -113,6 +114,8 @@ def as_text(lines: list[dict[str, Any]]) -> list[dict[str, str]]:
             return ";".join(f"{each:.3f}" if isinstance(each, float) else each for each in value)
         if value is None:
             return ""
+        if name == "probabilities":  # several in a cell
+            return str(value)
         try:
             return f"{float(value):.6g}"
         except ValueError:
@@ -155,6 +158,21 @@ def test_parts_are_the_whole(tmp_path_factory: pytest.TempPathFactory, found: Pr
             assert whole.read_bytes() == divided.read_bytes()
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("ids", [None, ("a", "b")])
+def test_a_first_part_without_lines(tmp_path: Path, ids: tuple[str, ...] | None, suffix: str) -> None:
+    flat = Hierarchy.from_edges([], nodes=["n"])
+    ones = np.ones((1, 1), dtype=np.float32)
+    parts = [
+        Predictions(flat, np.array([True]), ones * p, ones > 0, ones, "by hand", ids and ids[row : row + 1], row)
+        for row, p in enumerate((0.1, 0.9))
+    ]
+    path = tmp_path / f"p{suffix}"
+    assert write_predictions(parts, path, Choice(min_probability=0.5)) == 1
+    (line,) = read_lines(path, "long")
+    assert str(line.get("id", line.get("row"))) == ("1" if ids is None else "b")
+
+
 @given(predictions())
 def test_the_deepest_labels(found: Predictions) -> None:
     every = np.zeros((len(found), len(found.hierarchy)), dtype=np.bool_)
@@ -165,6 +183,15 @@ def test_the_deepest_labels(found: Predictions) -> None:
         for has in every
     ]  # fmt: skip
     np.testing.assert_array_equal(found.deepest, np.array(expected)[:, found.scored])
+
+
+def test_the_best_of_the_decided_terms() -> None:
+    """Not the decided ones of the best: a term may be decided though others are more probable."""
+    flat = Hierarchy.from_edges([], nodes=["a", "b", "c"])
+    probs = np.array([[0.9, 0.4, 0.3]], dtype=np.float32)
+    found = Predictions(flat, np.ones(3, dtype=np.bool_), probs, np.array([[False, True, True]]), probs, "by hand")
+    best = found.to_frame(layout="cafa", most_terms=1, decided_only=True)
+    assert best.rows() == [("0", "b", "0.400")]
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
@@ -187,6 +214,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     for wrong, told in (
         ({"layout": "tall"}, "unknown layout 'tall'; choose one of long, wide, sets, cafa"),
         ({"min_probability": 1.5}, "min_probability must lie between 0 and 1"),
+        ({"separator": ""}, "the separator must not be empty"),
         ({"most_terms": 0}, "most_terms must be at least 1"),
     ):
         with pytest.raises(ArgumentError, match=told):

@@ -17,7 +17,6 @@ import polars as pl
 import pytest
 
 from rarenode import Dataset, Run, Settings, read_arff
-from rarenode.data.sources import Data
 from rarenode.errors import ArgumentError, DataError, FileFormatError, Interrupted, ResumeError
 from rarenode.hierarchy import write_hierarchy
 from rarenode.training import TrainedModel
@@ -171,8 +170,8 @@ def test_several_files_and_patterns(survey: Path, tmp_path: Path) -> None:
     parts = [tmp_path / f"part-{place}.csv" for place in (1, 2)]
     frame[:50].write_csv(parts[0])
     frame[50:].write_csv(parts[1])
-    both: list[Data] = [parts, str(tmp_path / "part-*.csv")]
-    for place, data in enumerate(both):
+    ways: list[Any] = [parts, str(tmp_path / "part-*.csv")]
+    for place, data in enumerate(ways):
         run = Run.fit(data, tmp_path / f"run {place}", settings(), options=SURVEY, report=False)
         assert weights(run) == expected
 

@@ -47,6 +47,10 @@ def predict(
     all_labels: Annotated[
         bool, typer.Option("--all-labels", help="In --format sets: the ancestors of labels as well.")
     ] = False,
+    separator: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="In --format sets: between labels.", show_default="as in training, or ;"),
+    ] = None,
     most_terms: Annotated[int, typer.Option(metavar="N", help="In --format cafa: terms per id.", min=1)] = 1500,
     uncertainty: Annotated[
         Uncertainty,
@@ -85,7 +89,8 @@ def predict(
     from rarenode.run.predictions import Choice  # noqa: PLC0415
 
     opened = Run(run)
-    separator = opened.model.reading.separator if opened.model.reading is not None else ";"
+    if separator is None:
+        separator = opened.model.reading.separator if opened.model.reading is not None else ";"
     rows, lines = opened.predict_to_file(
         one_or_all(data),
         out,

@@ -24,7 +24,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rarenode._io.delimited import Records, read_records, read_text, suffix_of
 from rarenode._io.files import replacing
@@ -327,7 +327,9 @@ def _to_table(hierarchy: Hierarchy, delimiter: str) -> str:
         what = f"{SEVERAL!r}, a null character, or blanks at its ends"
         raise ArgumentError(f"the node {odd!r} contains {what}; write .json instead")
     file = io.StringIO()
-    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+    broken = any("\r" in name for name in (*hierarchy.nodes, *hierarchy.titles))  # which csv does not quote by itself
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if broken else csv.QUOTE_MINIMAL
+    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=quoting)
     writer.writerow(["id", "parent", "title"])
     for (node, above), title in zip(_parents(hierarchy).items(), hierarchy.titles, strict=True):
         writer.writerow([node, SEVERAL.join(above), title])

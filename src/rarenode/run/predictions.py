@@ -56,6 +56,8 @@ class Choice:
             raise ArgumentError(f"unknown layout {self.layout!r}; choose one of {', '.join(get_args(Layout))}")
         if not 0 <= self.min_probability <= 1:
             raise ArgumentError(f"min_probability must lie between 0 and 1, got {self.min_probability}")
+        if not self.separator:
+            raise ArgumentError("the separator must not be empty")
         if self.most_terms < 1:
             raise ArgumentError(f"most_terms must be at least 1, got {self.most_terms}")
 
@@ -135,7 +137,9 @@ class Predictions:
     def _keys(self, rows: NDArray[np.int64]) -> dict[str, Any]:
         if self.ids is None:
             return {"row": (rows + self.first_row).astype(np.uint32)}
-        return {"id": [self.ids[row] for row in rows.tolist()]}
+        import polars as pl  # noqa: PLC0415
+
+        return {"id": pl.Series([self.ids[row] for row in rows.tolist()], dtype=pl.String)}
 
     def _chosen(self, choice: Choice) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         kept = self.probs >= choice.min_probability
@@ -190,7 +194,8 @@ class Predictions:
         nodes, titles = self.nodes, self.titles
         odd = next((node for node in nodes if choice.separator in node), None)
         if odd is not None:
-            raise ArgumentError(f"the node {odd!r} contains the separator {choice.separator!r}; choose another one")
+            problem = f"the node {odd!r} contains the separator {choice.separator!r}; choose another one (--separator)"
+            raise ArgumentError(problem)
         found = [np.flatnonzero(row).tolist() for row in chosen]
         columns: dict[str, Any] = {
             "labels": [choice.separator.join(storable(nodes[node]) for node in row) for row in found]

@@ -130,6 +130,13 @@ def test_booleans_are_numbers(tmp_path: Path, yes: str, no: str) -> None:
     np.testing.assert_array_equal(data.X, [[1, 1], [2, 0], [3, np.nan]])
 
 
+def test_booleans_that_are_text() -> None:
+    frame = pl.DataFrame({"x": ["True", "FALSE", None], "taxa": ["Biota > Corals", "Biota", "Biota"]})
+    np.testing.assert_array_equal(Dataset.read(frame, labels="taxa").X, [[1], [0], [np.nan]])
+    few = pl.DataFrame({"x": ["true", "maybe"], "taxa": ["Biota > Corals", "Biota"]})
+    assert Dataset.read(few, labels="taxa").X["x"].to_list() == ["true", "maybe"]
+
+
 def test_ids_and_labels_are_never_numbers(tmp_path: Path) -> None:
     path = write(tmp_path, "id,x,y\n007,1,1/01\n8,2,1/02\n")
     data = Dataset.read(path, id="id", labels="y")
@@ -190,6 +197,7 @@ MALFORMED = [
     ("image,,ground,taxa\na,1,2,Biota\n", 1, "column 2 has no name"),
     (",image,depth,ground,taxa\n0,a,1,2,Biota\n", 1, "column 1 has no name"),
     (f"{HEADER}\na,1,s,Biota > Corals\n\n , ,\t, \na,2,s,Biota > Corals\n", 5, "'a' in column 'image' appears twice"),
+    (f"{HEADER}\na,1,s,Biota > C\n , ,\t, \na,2,s,Biota > C\n", 4, "'a' in column 'image' appears twice"),
     (f"{HEADER}\na,1,s,Biota > Corals\n,2,s,Biota > Corals\n", 3, "the id in column 'image' is missing"),
     (f"{HEADER}\na,1,s,Biota > Corals\nb,inf,s,Biota\n", 3, "column 'depth': expected a number up to .*got inf"),
     (f"{HEADER}\na,1,s,Biota > Corals\nb,-1e300,s,Biota\n", 3, "column 'depth': expected a number up to .*got -1e"),

@@ -1,0 +1,68 @@
+"""How much a fit takes: what the estimate counts, and how it is said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rarenode import Dataset, Settings, make_hierarchical
+from rarenode.training.estimate import FitEstimate, estimate_fit
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return make_hierarchical(rows=200, nodes=12, depth=3, features=4).train
+
+
+def test_trainings(data: Dataset) -> None:
+    small: dict[str, Any] = {"hidden_size": 8, "n_trees": 2, "epochs": 1}
+    assert estimate_fit(data, Settings(**small)).trainings == 4
+    assert estimate_fit(data, Settings(**small, cv=2)).trainings == 3
+    assert estimate_fit(data, Settings(**small, holdout=0.3)).trainings == 1
+    assert estimate_fit(data, Settings(**small)).seconds is None
+
+
+def test_memory_grows_with_what_takes_it(data: Dataset) -> None:
+    base = Settings(hidden_size=8, n_trees=2, epochs=1)
+    least = estimate_fit(data, base).bytes
+    assert least > 400 << 20
+    for changed in (
+        estimate_fit(data, base.changed(hidden_size=900)),
+        estimate_fit(data, base.changed(n_members=50)),
+        estimate_fit(data, base.changed(n_trees=900)),
+        estimate_fit(replace(data, known=np.ones(data.Y.shape, dtype=np.bool_)), base),
+        estimate_fit(replace(data, X=np.zeros((len(data), 400)), feature_names=None), base),
+    ):
+        assert changed.bytes > least
+    assert estimate_fit(data.take(np.arange(50)), base).bytes < least
+    known = np.ones(data.Y.shape, dtype=np.bool_)
+    known[50:] = False
+    some = replace(data, known=known, Y=data.Y & known)
+    assert estimate_fit(some, base).bytes == estimate_fit(data.take(np.arange(50)), base).bytes
+
+
+def test_time_is_that_of_every_training(data: Dataset) -> None:
+    quick = Settings(hidden_size=8, n_trees=2, epochs=1, holdout=0.3, engine="torch")
+    found = estimate_fit(data, quick, try_it=True)
+    assert found.seconds is not None
+    assert found.seconds > 0
+    longer = estimate_fit(data, quick.changed(epochs=10_000), try_it=True).seconds
+    assert longer is not None
+    assert longer > 100 * found.seconds
+
+
+@pytest.mark.parametrize(
+    ("estimate", "said"),
+    [
+        (FitEstimate(5_000_000, 1), "one training, about 0.1 GB of memory"),
+        (FitEstimate(2_340_000_000, 4), "4 trainings, about 2.3 GB of memory"),
+        (FitEstimate(10**9, 4, 5.0), "4 trainings, at most about 1 minute, about 1.0 GB of memory"),
+        (FitEstimate(10**9, 1, 600.0), "one training, at most about 10 minutes, about 1.0 GB of memory"),
+        (FitEstimate(10**9, 1, 9000.0), "one training, at most about 2.5 hours, about 1.0 GB of memory"),
+    ],
+)
+def test_how_it_is_said(estimate: FitEstimate, said: str) -> None:
+    assert str(estimate) == said
