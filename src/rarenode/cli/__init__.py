@@ -37,7 +37,7 @@ Examples:
 \b
 Exit codes:
   0    done
-  1    an error, told in one line on standard error
+  1    an error, printed as one line on standard error
   2    a command or option that does not exist or has an impossible value
   130  interrupted by Ctrl-C
 """,
@@ -107,7 +107,7 @@ def main() -> None:
 
 
 def _flush() -> None:
-    """Write what is still in the buffer of standard output, while an error can still be told."""
+    """Flush standard output while an error can still be reported."""
     try:
         sys.stdout.flush()
     except OSError as error:

@@ -115,7 +115,7 @@ def initial_parameters(shape: MlpEnsemble, seed: int) -> Parameters:
     training = 4 * shape.parameter_bytes  # with gradients or a copy, and Adam's moments
     if training > sys.maxsize:  # no array can have so many, which numpy takes for another error
         raise MemoryError
-    np.empty(training, dtype=np.uint8)  # if that is impossible, it is told now and not after some steps
+    np.empty(training, dtype=np.uint8)  # fails now, and not after some steps
     arrays = {name: np.empty(size, dtype=np.float32) for name, size in shape.parameter_shapes.items()}
     for model in range(shape.models):
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, model])))

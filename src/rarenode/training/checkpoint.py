@@ -131,8 +131,8 @@ class Checkpoints:
         try:
             return self._load(self.path, resume, like, also)
         except FileFormatError as error:
-            told = f"{error.problem}; remove it to begin this training again"
-            raise FileFormatError(self.path, None, told) from None
+            problem = f"{error.problem}; remove it to begin this training again"
+            raise FileFormatError(self.path, None, problem) from None
 
     def _load(self, path: Path, resume: bool, like: Arrays, also: Arrays) -> tuple[Position, Arrays]:
         if not path.is_file():

@@ -26,7 +26,7 @@ from rarenode.training.model import TrainedModel, current_versions
 
 
 class How(TypedDict, total=False):
-    """What `train_model` may be told besides rows and settings, and what those who call it pass on."""
+    """Keyword arguments of `train_model` that `fit_model`, `hold_out`, `validate` and `cross_fit` pass on."""
 
     prepare: bool
     folder: Path | None
