@@ -357,12 +357,13 @@ class TestParts:
             UnsureNode(4, 0.75, decided=True, labelled=False),
             UnsureNode(5, 0.125, decided=False, labelled=False),
         )
-        rows = (UnsureRow(1234, 2.625, 1, unsure),)
+        rows = (UnsureRow(1234, 2.625, 1, unsure), UnsureRow(9, 1.0, 0, unsure[:1], "<i>image 7"))
         _, page = page_of(run_of(self.NODES, unsure_rows=rows))
         b, c, d, e = DAG.nodes[2:6]
         assert (
             f"1,234 2.6 1 {b} not decided at 0.250, wrong {c} decided at 0.500, right "
-            f"{d} decided at 0.750, wrong {e} not decided at 0.125, right"
+            f"{d} decided at 0.750, wrong {e} not decided at 0.125, right "
+            f"<i>image 7 1.0 0 {b} not decided"
         ) in page.text
         assert not page.find("details")
         _, without = page_of(run_of(self.NODES))

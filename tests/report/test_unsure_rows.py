@@ -105,6 +105,9 @@ def test_rows_may_have_numbers_of_their_own(case: Case, data: st.DataObject) -> 
     assert [unsure.row for unsure in named] == [numbers[unsure.row] for unsure in usual]
     assert [replace(unsure, row=0) for unsure in named] == [replace(unsure, row=0) for unsure in usual]
 
+    ids = [f"id {row}" for row in range(len(case.Y))]
+    assert [each.id for each in find_unsure_rows(*case, ids=ids)] == [ids[each.row] for each in usual]
+
 
 def test_how_many_there_are() -> None:
     rng = np.random.default_rng(0)

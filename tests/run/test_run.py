@@ -94,7 +94,7 @@ class TestFit:
         assert run.model.feature_names == ("a", "b", "c")
         assert [run.model.hierarchy.nodes[column] for column in np.flatnonzero(~run.model.scored)] == ["root"]
         assert tomllib.loads((run.folder / "settings.toml").read_text())["hidden_size"] == 8
-        assert run.settings == run.stored_settings() == settings()
+        assert run.settings == run.files.settings() == settings()
         assert len(run.history) <= 2
 
     def test_it_is_the_training_of_the_training_layer(self, run: Run, data: Path) -> None:
@@ -158,7 +158,7 @@ class TestFit:
         Run.fit(data, tmp_path / "run", settings(), callback=Second(), report=False)
         assert errors
         assert all(isinstance(error, FolderInUseError) for error in errors)
-        assert Run(tmp_path / "run").stored_settings() == settings()
+        assert Run(tmp_path / "run").files.settings() == settings()
         with sole_use(tmp_path / "run"):
             assert Run(tmp_path / "run").model is not None  # reading needs no lock
 

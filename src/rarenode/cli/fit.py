@@ -98,7 +98,7 @@ def fit(
     from rarenode.training import ShowProgress  # noqa: PLC0415
 
     in_file = {} if settings_file is None else Settings.read_toml(settings_file)
-    stored = Run(out).stored_settings() if resume else None
+    stored = Run(out).files.settings() if resume else None
     base = stored if stored is not None and preset is None else _preset(preset or "best", data)
     chosen = base.changed(in_file, **settings)
     callback = ShowProgress(Progress(quiet))

@@ -218,10 +218,11 @@ class Dataset:
         )
 
     def with_labels_only(self) -> Self:
-        """The rows of which some label is known."""
+        """The rows of which some label is known. If some are left out, rows without ids keep their numbers as ids."""
         if self.known is None or self.known.any(axis=1).all():
             return self
-        return self.take(np.flatnonzero(self.known.any(axis=1)))
+        ids = self.ids if self.ids is not None else tuple(str(row) for row in range(len(self)))
+        return replace(self, ids=ids).take(np.flatnonzero(self.known.any(axis=1)))
 
     @cached_property
     def fingerprint(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +36,7 @@ def report_on_model(
     rows: str,
     thresholds: str | None = None,
     known: Bools | None = None,
+    ids: Sequence[str] | None = None,
 ) -> RunReport:
     """Evaluate a model on labelled rows that it was not trained on.
 
@@ -47,6 +49,7 @@ def report_on_model(
         thresholds: a strategy that needs no labels, such as ``fixed:0.3`` or ``expected_f1``, instead of the model's
             thresholds; see `TrainedModel.thresholds_for`.
         known: (rows, nodes), where labels are known; None: everywhere. Other cells count nowhere.
+        ids: the names of the rows.
     """
     output = model.compute(X, highest=True, uncertainty="gmu")
     return report_on_predictions(
@@ -58,6 +61,7 @@ def report_on_model(
         thresholds=model.decides_with if thresholds is None else model.thresholds_for(output.probs, thresholds),
         fitted_here=thresholds is not None,
         known=known,
+        ids=ids,
     )
 
 
@@ -73,6 +77,7 @@ def report_on_predictions(
     row_numbers: NDArray[np.int64] | None = None,
     fitted_here: bool = False,
     known: Bools | None = None,
+    ids: Sequence[str] | None = None,
 ) -> RunReport:
     """Evaluate predictions, which may be those of other models, such as out-of-fold predictions.
 
@@ -89,6 +94,7 @@ def report_on_predictions(
         row_numbers: the number of each row; by default its position, from 0.
         fitted_here: whether the thresholds were fitted to these very rows.
         known: (rows, nodes), where labels are known; None: everywhere. Other cells count nowhere.
+        ids: the names of the rows.
     """
     probs = output.probs
     decided = thresholds.decide(probs, model.hierarchy)
@@ -118,7 +124,7 @@ def report_on_predictions(
         curves=_curves(Y, probs, nodes, known),
         reliability=_reliability(Y, probs, nodes, known),
         history=model.history,
-        unsure_rows=find_unsure_rows(Y, probs, decided, scored, row_numbers, known=known),
+        unsure_rows=find_unsure_rows(Y, probs, decided, scored, row_numbers, known=known, ids=ids),
     )
 
 
@@ -156,6 +162,7 @@ def find_unsure_rows(
     row_numbers: NDArray[np.int64] | None = None,
     most: int = MOST_UNSURE_ROWS,
     known: Bools | None = None,
+    ids: Sequence[str] | None = None,
 ) -> tuple[UnsureRow, ...]:
     """The rows with the largest entropy, which are worth a second look or another annotation.
 
@@ -175,6 +182,7 @@ def find_unsure_rows(
             bits=float(bits[row]),
             wrong=int(np.count_nonzero((Y[row] != decided[row]) & counted[row])),
             nodes=_unsure_nodes(Y[row], probs[row], decided[row], counted[row]),
+            id=None if ids is None else ids[row],
         )
         for row in chosen.tolist()
     )

@@ -122,7 +122,7 @@ def unsure_rows(report: Report) -> str:
             continue
         rows = [
             [
-                f"{row.row:,}",
+                f"{row.row:,}" if row.id is None else text(row.id),
                 f"{row.bits:.1f}",
                 f"{row.wrong:,}",
                 "<br>".join(_unsure_node(nodes, node) for node in row.nodes),
@@ -136,8 +136,8 @@ def unsure_rows(report: Report) -> str:
     if not parts:
         return "<p>Records of trainings hold no probabilities.</p>"
     return (
-        "<p>Rows are numbered from 0, in the order of the data. The entropy of a row is the sum over its nodes. Check "
-        "the labels of these rows first.</p>" + "".join(parts)
+        "<p>Rows without ids are numbered from 0, in the order of the data. The entropy of a row is the sum over its "
+        "nodes. Check the labels of these rows first.</p>" + "".join(parts)
     )
 
 

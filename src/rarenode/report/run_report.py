@@ -57,6 +57,8 @@ class UnsureRow:
     """How many of them have a wrong decision."""
     nodes: tuple[UnsureNode, ...]
     """The most uncertain first."""
+    id: str | None = None
+    """Its name, if rows have any."""
 
 
 @dataclass(frozen=True, eq=False)

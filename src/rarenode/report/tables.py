@@ -90,6 +90,7 @@ def _unsure_rows(report: Report) -> Iterator[Row]:
                 yield {
                     "run": run.name,
                     "row": unsure.row,
+                    "id": unsure.id,
                     "bits": unsure.bits,
                     "wrong": unsure.wrong,
                     "node": names[node.column],

@@ -1,103 +1,44 @@
 """`Run`: a training in a folder, and all that can be done with it.
 
-The folder contains the model (``model.json``, ``model.safetensors``, ``README.md``), ``settings.toml``,
-``report.html`` and, if the report is about held-out rows, their predictions in ``held_out.safetensors``, from which it
-can be written again. While a training is under way it also contains checkpoints and, in ``.fold-1``, ``.fold-2``, ...,
-the models of folds. ``settings.toml`` and, for a table, ``table.json`` are written before training begins, so that a
-stopped training is resumed without repeating its options; ``examination.json`` has what `examine` found in the training
-rows. A run never overwrites another: a folder that contains one is refused.
+The folder contains the model (``model.json``, ``model.safetensors``, ``README.md``), ``report.html``, and what
+`RunFiles` describes. A run never overwrites another: a folder that contains one is refused.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from rarenode._io.arrays import Arrays, Layout, read_arrays, read_note, write_arrays
-from rarenode._io.files import exists, is_dir, replacing, sole_use
+from rarenode._io.files import is_dir, sole_use
 from rarenode._io.progress import Progress
-from rarenode._io.text import counted, explain
 from rarenode.config import Settings
 from rarenode.data.catalogue import SplitName, catalogue
 from rarenode.data.dataset import Dataset, DatasetSplits, require_match
 from rarenode.data.features import take_rows, text_features
 from rarenode.data.sources import Data, open_data, scan_data
 from rarenode.data.table_options import Expected, table_options
-from rarenode.diagnosis.data_checks import Examination, examine
-from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError, ResumeError, TrainingError
+from rarenode.errors import ArgumentError, DataError, MissingFileError, ResumeError, TrainingError
 from rarenode.hierarchy import Hierarchy
-from rarenode.metrics import (
-    CafaScores,
-    GroupedSummary,
-    HierarchicalScores,
-    aspect_masks,
-    cafa_scores,
-    hierarchical_scores,
-    summarize_groups,
-)
 from rarenode.models import Output
 from rarenode.objective.uncertainties import check_kind
 from rarenode.report import Report, RunReport, report_on_model, report_on_predictions, write_report
+from rarenode.run.evaluation import Evaluation, evaluate_model
+from rarenode.run.files import HELD_OUT, REPORT, RunFiles
 from rarenode.run.predictions import Choice, Predictions, check_output, write_predictions
 from rarenode.training import Callback, EpochRecord, TrainedModel, fit_model
-from rarenode.training.checkpoint import FILE as CHECKPOINT
-from rarenode.training.checkpoint import remove_checkpoint
 from rarenode.training.estimate import estimate_fit
-from rarenode.training.model_folder import RECORD
-from rarenode.training.out_of_fold import OutOfFold, fold_folders, remove_folds
+from rarenode.training.out_of_fold import fold_folders
 from rarenode.training.train import require_labels
-from rarenode.version import __version__
 
-SETTINGS, TABLE, EXAMINATION = "settings.toml", "table.json", "examination.json"
-REPORT, HELD_OUT = "report.html", "held_out.safetensors"
 CELLS_AT_A_TIME = 1 << 24
 """Rows are predicted into files in parts of about so many probabilities."""
 TRAINED_ON = "the model was trained on these rows; scores on new rows will be lower"
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """How well a model finds the nodes of labelled rows."""
-
-    scores: GroupedSummary
-    """Over all scored nodes, and by rarity and depth."""
-    data: str
-    """Where the rows come from."""
-    rows: int
-    thresholds: str
-    """How the thresholds were chosen, in words."""
-    trained_on: bool
-    """Whether the model was trained on these rows, as far as is known."""
-    hierarchical: dict[str, HierarchicalScores]
-    """By aspect, hierarchical precision, recall and F1 of the decisions; without namespaces the only aspect is all."""
-    cafa: dict[str, CafaScores]
-    """By aspect, F-max and S-min of the probabilities. S-min is None if an older rarenode trained the model."""
-
-    def __repr__(self) -> str:
-        s = self.scores.all
-        return (
-            f"<Evaluation on {self.data or 'data'}: {counted(self.rows, 'row')}, F1 {s.f1:.3f}, "
-            f"precision {s.precision:.3f}, recall {s.recall:.3f}, AP {s.ap:.3f}, "
-            f"{s.nodes_found:,} of {counted(s.nodes, 'node')} found, thresholds {self.thresholds}>"
-        )
-
-
-class _HeldOut(BaseModel):
-    """What ``held_out.safetensors`` says about its arrays: how many rows, and of which training."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
-
-    rows: Annotated[int, Field(ge=1)]
-    data: str
-    settings: str
 
 
 class Run:
@@ -116,6 +57,7 @@ class Run:
         if folder == "":
             raise ArgumentError("the name of the run's folder is empty; the current folder is '.'")
         self.folder = Path(folder)
+        self.files = RunFiles(self.folder)
 
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r})"
@@ -163,9 +105,9 @@ class Run:
                 f"settings must be Settings or None, got {type(settings).__name__}; Settings(epochs=10) is an example"
             )
         run = cls(folder)
-        stored = run.stored_settings() if resume else None
+        stored = run.files.settings() if resume else None
         if resume and options is None and hierarchy is None:
-            options, hierarchy, stored_valid = run._stored_table()
+            options, hierarchy, stored_valid = run.files.table()
             valid = stored_valid if valid is None else valid
         opened = open_data(data, root, options=table_options(options or {}), hierarchy=hierarchy)
         settings = settings or stored or Settings()
@@ -179,8 +121,8 @@ class Run:
                 locks.enter_context(sole_use(part))
             is_new = not run._is_finished(rows, settings, resume)
             if is_new:
-                run._write_settings(rows.name, settings, options, hierarchy, valid)
-                run._write_examination(rows)
+                run.files.write_start(rows.name, settings, options, hierarchy, valid)
+                run.files.write_examination(rows)
                 if callback is not None:
                     callback.on_fit(estimate_fit(rows, settings))
                 fitted = fit_model(
@@ -188,19 +130,14 @@ class Run:
                 )
                 try:
                     if fitted.held_out is not None and isinstance(opened, Dataset):
-                        run._write_held_out(fitted.held_out, fitted.model)
+                        run.files.write_held_out(fitted.held_out, fitted.model)
                     _with_parts(fitted.model, opened).save(run.folder)  # last: with it, the run is finished
                 except OSError as error:
                     raise TrainingError(f"the model could not be saved: {error}") from None
-            run._tidy()
+            run.files.tidy()
             if report and (is_new or not (run.folder / REPORT).exists()):
                 run._report_on_fit(opened, rows)
         return run
-
-    def stored_settings(self) -> Settings | None:
-        """The settings that the run was started with; None if the folder contains none."""
-        path = self.folder / SETTINGS
-        return Settings.from_toml(path) if exists(path) else None
 
     @property
     def settings(self) -> Settings:
@@ -222,7 +159,7 @@ class Run:
         """
         if not is_dir(self.folder):
             raise MissingFileError(f"{self.folder}: there is no such folder; `rarenode fit` makes one")
-        if self._is_begun() and not (self.folder / RECORD).exists():
+        if self.files.is_begun and not self.files.has_model:
             raise MissingFileError(f"{self.folder} contains an unfinished training; finish it with resume (--resume)")
         return TrainedModel.load(self.folder)
 
@@ -251,27 +188,7 @@ class Run:
             DataError: the rows have no labels, or other features or another hierarchy than the model.
         """
         rows = self._labelled_rows(data, split, root, options)
-        model = self.model
-        probs = model.predict_proba(rows.X)
-        chosen = model.decides_with if thresholds is None else model.thresholds_for(probs, thresholds)
-        decided = chosen.decide(probs, model.hierarchy)
-        aspects = {name: nodes & model.scored for name, nodes in aspect_masks(model.hierarchy).items()}
-        return Evaluation(
-            scores=summarize_groups(
-                rows.Y, probs, decided, model.hierarchy, model.training_positives, model.scored, rows.known
-            ),
-            data=rows.name,
-            rows=len(rows),
-            thresholds=chosen.in_words(fitted_here=thresholds is not None),
-            trained_on=self._was_trained_on(rows, split),
-            hierarchical={
-                name: hierarchical_scores(rows.Y, decided, model.hierarchy, scored=nodes, known=rows.known)
-                for name, nodes in aspects.items()
-            },
-            cafa=cafa_scores(
-                rows.Y, probs, model.hierarchy, model.information_accretion, scored=model.scored, known=rows.known
-            ),
-        )
+        return evaluate_model(self.model, rows, thresholds, trained_on=self._was_trained_on(rows, split))
 
     def predict(
         self,
@@ -433,8 +350,9 @@ class Run:
             rows=which,
             thresholds=thresholds,
             known=rows.known,
+            ids=rows.ids,
         )
-        return replace(part, examination=self.examination)
+        return replace(part, examination=self.files.examination())
 
     def rows_to_examine(
         self, data: list[str | Path], options: Mapping[str, Any] | None, root: Path | str | None
@@ -505,15 +423,15 @@ class Run:
 
     def _is_finished(self, rows: Dataset, settings: Settings, resume: bool) -> bool:
         """Whether this very training is done; another one in the folder is an error."""
-        if self._is_begun():
+        if self.files.is_begun:
             if not resume:
                 raise ResumeError(
                     f"{self.folder} contains an unfinished training; resume it (--resume), or choose another folder"
                 )
-            stored = self.stored_settings()
+            stored = self.files.settings()
             self._require_same({} if stored is None else stored.decisive, settings, [])
             return False
-        if not (self.folder / RECORD).exists():
+        if not self.files.has_model:
             return False
         if not resume:
             raise ResumeError(f"{self.folder} contains a finished model; choose another folder")
@@ -535,64 +453,6 @@ class Run:
         if problems:
             raise ResumeError(f"{self.folder} contains another training: {'; '.join(problems)}")
 
-    def _is_begun(self) -> bool:
-        """Whether there is something to resume; folds beside a model are only left over."""
-        if (self.folder / CHECKPOINT).exists():
-            return True
-        folds = any((part / name).exists() for part in fold_folders(self.folder) for name in (CHECKPOINT, RECORD))
-        return folds and not (self.folder / RECORD).exists()
-
-    @property
-    def examination(self) -> Examination | None:
-        """What was found in the training rows before training; None if the folder does not say."""
-        path = self.folder / EXAMINATION
-        if not exists(path):
-            return None
-        try:
-            return TypeAdapter(Examination).validate_json(path.read_bytes())
-        except (OSError, ValidationError):
-            raise FileFormatError(path, None, "it is damaged; remove it, and reports leave it out") from None
-
-    def _write_examination(self, rows: Dataset) -> None:
-        with replacing(self.folder / EXAMINATION) as (part,):
-            part.write_text(json.dumps(examine(rows).to_dict(), indent=1), encoding="utf-8")
-
-    def _stored_table(self) -> tuple[dict[str, Any] | None, str | None, str | None]:
-        """The options of the table, the hierarchy file and the validation rows that the run was started with."""
-        path = self.folder / TABLE
-        if not exists(path):
-            return None, None, None
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            rest = [None if content[name] is None else str(content[name]) for name in ("hierarchy", "valid")]
-            return dict(content["options"]), rest[0], rest[1]
-        except (OSError, ValueError, KeyError, TypeError):
-            raise FileFormatError(path, None, "it is damaged; remove it, and repeat the options of the table") from None
-
-    def _write_settings(
-        self,
-        source: str,
-        settings: Settings,
-        options: Mapping[str, Any] | None,
-        hierarchy: Hierarchy | Path | str | None,
-        valid: Data | None,
-    ) -> None:
-        if self._is_begun():  # a checkpoint belongs to the settings that are there already
-            return
-        try:
-            with replacing(self.folder / SETTINGS) as (part,):
-                part.write_text(f"# rarenode {__version__}: fit {source!r}\n\n{settings.to_toml()}", encoding="utf-8")
-            rest = {
-                name: str(value) if isinstance(value, str | Path) else None
-                for name, value in (("hierarchy", hierarchy), ("valid", valid))
-            }
-            if (options or rest["valid"] is not None) and not isinstance(hierarchy, Hierarchy):
-                given = {"options": dict(options or {}), **rest}
-                with replacing(self.folder / TABLE) as (part,):
-                    part.write_text(json.dumps(given, indent=1, default=list), encoding="utf-8")
-        except OSError as error:
-            raise ArgumentError(f"{self.folder}: settings cannot be written: {error}") from None
-
     def _report_on_fit(self, opened: Dataset | DatasetSplits, rows: Dataset) -> None:
         """A report about test rows, or else about held-out rows; none if their predictions are not there."""
         name = self.folder.name or str(self.folder)
@@ -600,9 +460,9 @@ class Run:
         if isinstance(opened, DatasetSplits):
             test = opened.test.with_labels_only()
             about = f"{opened.name}, test rows"
-            part = report_on_model(model, test.X, test.Y, name=name, rows=about, known=test.known)
+            part = report_on_model(model, test.X, test.Y, name=name, rows=about, known=test.known, ids=test.ids)
         elif model.settings.holds_out_rows and (self.folder / HELD_OUT).exists():
-            held_out = self._read_held_out()
+            held_out = self.files.held_out(model)
             numbers, probs = held_out["rows"], held_out["probs"]
             one_model = model.settings.holdout is not None
             # The models of folds are gone, and the final model has seen their rows.
@@ -618,39 +478,11 @@ class Run:
                 row_numbers=numbers,
                 fitted_here=True,
                 known=None if rows.known is None else rows.known[numbers],
+                ids=None if rows.ids is None else [rows.ids[number] for number in numbers.tolist()],
             )
         else:
             return
-        write_report(Report((replace(part, examination=self.examination),)), self.folder / REPORT)
-
-    def _write_held_out(self, held_out: OutOfFold, model: TrainedModel) -> None:
-        """Keep what a report about held-out rows is made from: the models of folds are removed."""
-        arrays = {name: getattr(held_out, name) for name in ("rows", "probs", "training_support")}
-        note = _HeldOut(rows=len(held_out.rows), data=model.fingerprints["data"], settings=model.settings.fingerprint)
-        with replacing(self.folder / HELD_OUT) as (part,):
-            write_arrays(part, arrays, note.model_dump_json())
-
-    def _read_held_out(self) -> Arrays:
-        path, model = self.folder / HELD_OUT, self.model
-        try:
-            note = _HeldOut.model_validate_json(read_note(path))
-        except ValidationError as error:
-            raise FileFormatError(path, None, f"it has no held-out predictions: {explain(error, _HeldOut)}") from None
-        if (note.data, note.settings) != (model.fingerprints.get("data"), model.settings.fingerprint):
-            raise FileFormatError(path, None, "it belongs to another model than the one beside it; remove it")
-        nodes = len(model.hierarchy)
-        integer, number = np.dtype(np.int64), np.dtype(np.float32)
-        layout: Layout = {
-            "rows": (integer, (note.rows,)),
-            "probs": (number, (note.rows, nodes)),
-            "training_support": (integer, (nodes,)),
-        }
-        return read_arrays(path, layout)
-
-    def _tidy(self) -> None:
-        """Remove what a finished run no longer needs. The checkpoint goes first: without it, the run is finished."""
-        remove_checkpoint(self.folder)
-        remove_folds(self.folder)
+        write_report(Report((replace(part, examination=self.files.examination()),)), self.folder / REPORT)
 
 
 def _with_parts(model: TrainedModel, opened: Dataset | DatasetSplits) -> TrainedModel:

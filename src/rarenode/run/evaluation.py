@@ -1,0 +1,69 @@
+"""`Evaluation`: how well a model finds the nodes of labelled rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rarenode._io.text import counted
+from rarenode.data.dataset import Dataset
+from rarenode.metrics import (
+    CafaScores,
+    GroupedSummary,
+    HierarchicalScores,
+    aspect_masks,
+    cafa_scores,
+    hierarchical_scores,
+    summarize_groups,
+)
+from rarenode.training import TrainedModel
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """How well a model finds the nodes of labelled rows."""
+
+    scores: GroupedSummary
+    """Over all scored nodes, and by rarity and depth."""
+    data: str
+    """Where the rows come from."""
+    rows: int
+    thresholds: str
+    """How the thresholds were chosen, in words."""
+    trained_on: bool
+    """Whether the model was trained on these rows, as far as is known."""
+    hierarchical: dict[str, HierarchicalScores]
+    """By aspect, hierarchical precision, recall and F1 of the decisions; without namespaces the only aspect is all."""
+    cafa: dict[str, CafaScores]
+    """By aspect, F-max and S-min of the probabilities. S-min is None if an older rarenode trained the model."""
+
+    def __repr__(self) -> str:
+        s = self.scores.all
+        return (
+            f"<Evaluation on {self.data or 'data'}: {counted(self.rows, 'row')}, F1 {s.f1:.3f}, "
+            f"precision {s.precision:.3f}, recall {s.recall:.3f}, AP {s.ap:.3f}, "
+            f"{s.nodes_found:,} of {counted(s.nodes, 'node')} found, thresholds {self.thresholds}>"
+        )
+
+
+def evaluate_model(model: TrainedModel, rows: Dataset, thresholds: str | None, *, trained_on: bool) -> Evaluation:
+    """Compare the decisions of a model with the labels of rows; the arguments are those of `Run.evaluate`."""
+    probs = model.predict_proba(rows.X)
+    chosen = model.decides_with if thresholds is None else model.thresholds_for(probs, thresholds)
+    decided = chosen.decide(probs, model.hierarchy)
+    aspects = {name: nodes & model.scored for name, nodes in aspect_masks(model.hierarchy).items()}
+    return Evaluation(
+        scores=summarize_groups(
+            rows.Y, probs, decided, model.hierarchy, model.training_positives, model.scored, rows.known
+        ),
+        data=rows.name,
+        rows=len(rows),
+        thresholds=chosen.in_words(fitted_here=thresholds is not None),
+        trained_on=trained_on,
+        hierarchical={
+            name: hierarchical_scores(rows.Y, decided, model.hierarchy, scored=nodes, known=rows.known)
+            for name, nodes in aspects.items()
+        },
+        cafa=cafa_scores(
+            rows.Y, probs, model.hierarchy, model.information_accretion, scored=model.scored, known=rows.known
+        ),
+    )

@@ -1,0 +1,154 @@
+"""`RunFiles`: what lies in the folder of a run besides the model.
+
+``settings.toml`` and, for a table, ``table.json`` are written before training begins, so that a stopped training is
+resumed without repeating its options. ``examination.json`` has what `examine` found in the training rows, and
+``held_out.safetensors`` the predictions of held-out rows, from which a report can be written again. While a training is
+under way, there are also checkpoints and, in ``.fold-1``, ``.fold-2``, ..., the models of folds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from rarenode._io.arrays import Arrays, Layout, read_arrays, read_note, write_arrays
+from rarenode._io.files import exists, replacing
+from rarenode._io.text import explain
+from rarenode.config import Settings
+from rarenode.data.dataset import Dataset
+from rarenode.data.sources import Data
+from rarenode.diagnosis.data_checks import Examination, examine
+from rarenode.errors import ArgumentError, FileFormatError
+from rarenode.hierarchy import Hierarchy
+from rarenode.training import TrainedModel
+from rarenode.training.checkpoint import FILE as CHECKPOINT
+from rarenode.training.checkpoint import remove_checkpoint
+from rarenode.training.model_folder import RECORD
+from rarenode.training.out_of_fold import OutOfFold, fold_folders, remove_folds
+from rarenode.version import __version__
+
+SETTINGS, TABLE, EXAMINATION = "settings.toml", "table.json", "examination.json"
+REPORT, HELD_OUT = "report.html", "held_out.safetensors"
+
+
+class _HeldOut(BaseModel):
+    """What ``held_out.safetensors`` says about its arrays: how many rows, and of which training."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    rows: Annotated[int, Field(ge=1)]
+    data: str
+    settings: str
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """The files in the folder of a run."""
+
+    folder: Path
+
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a complete model."""
+        return (self.folder / RECORD).exists()
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is something to resume; folds beside a model are only left over."""
+        if (self.folder / CHECKPOINT).exists():
+            return True
+        folds = any((part / name).exists() for part in fold_folders(self.folder) for name in (CHECKPOINT, RECORD))
+        return folds and not self.has_model
+
+    def settings(self) -> Settings | None:
+        """The settings that the run was started with; None if the folder contains none."""
+        path = self.folder / SETTINGS
+        return Settings.from_toml(path) if exists(path) else None
+
+    def table(self) -> tuple[dict[str, Any] | None, str | None, str | None]:
+        """The options of the table, the hierarchy file and the validation rows that the run was started with."""
+        path = self.folder / TABLE
+        if not exists(path):
+            return None, None, None
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            rest = [None if content[name] is None else str(content[name]) for name in ("hierarchy", "valid")]
+            return dict(content["options"]), rest[0], rest[1]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise FileFormatError(path, None, "it is damaged; remove it, and repeat the options of the table") from None
+
+    def write_start(
+        self,
+        source: str,
+        settings: Settings,
+        options: Mapping[str, Any] | None,
+        hierarchy: Hierarchy | Path | str | None,
+        valid: Data | None,
+    ) -> None:
+        """Write with what the run was started."""
+        if self.is_begun:  # a checkpoint belongs to the settings that are there already
+            return
+        try:
+            with replacing(self.folder / SETTINGS) as (part,):
+                part.write_text(f"# rarenode {__version__}: fit {source!r}\n\n{settings.to_toml()}", encoding="utf-8")
+            rest = {
+                name: str(value) if isinstance(value, str | Path) else None
+                for name, value in (("hierarchy", hierarchy), ("valid", valid))
+            }
+            if (options or rest["valid"] is not None) and not isinstance(hierarchy, Hierarchy):
+                given = {"options": dict(options or {}), **rest}
+                with replacing(self.folder / TABLE) as (part,):
+                    part.write_text(json.dumps(given, indent=1, default=list), encoding="utf-8")
+        except OSError as error:
+            raise ArgumentError(f"{self.folder}: settings cannot be written: {error}") from None
+
+    def examination(self) -> Examination | None:
+        """What was found in the training rows before training; None if the folder does not say."""
+        path = self.folder / EXAMINATION
+        if not exists(path):
+            return None
+        try:
+            return TypeAdapter(Examination).validate_json(path.read_bytes())
+        except (OSError, ValidationError):
+            raise FileFormatError(path, None, "it is damaged; remove it, and reports leave it out") from None
+
+    def write_examination(self, rows: Dataset) -> None:
+        """Examine training rows, and keep what was found."""
+        with replacing(self.folder / EXAMINATION) as (part,):
+            part.write_text(json.dumps(examine(rows).to_dict(), indent=1), encoding="utf-8")
+
+    def write_held_out(self, held_out: OutOfFold, model: TrainedModel) -> None:
+        """Keep what a report about held-out rows is made from: the models of folds are removed."""
+        arrays = {name: getattr(held_out, name) for name in ("rows", "probs", "training_support")}
+        note = _HeldOut(rows=len(held_out.rows), data=model.fingerprints["data"], settings=model.settings.fingerprint)
+        with replacing(self.folder / HELD_OUT) as (part,):
+            write_arrays(part, arrays, note.model_dump_json())
+
+    def held_out(self, model: TrainedModel) -> Arrays:
+        """What `write_held_out` kept; that of another model is refused."""
+        path = self.folder / HELD_OUT
+        try:
+            note = _HeldOut.model_validate_json(read_note(path))
+        except ValidationError as error:
+            raise FileFormatError(path, None, f"it has no held-out predictions: {explain(error, _HeldOut)}") from None
+        if (note.data, note.settings) != (model.fingerprints.get("data"), model.settings.fingerprint):
+            raise FileFormatError(path, None, "it belongs to another model than the one beside it; remove it")
+        nodes = len(model.hierarchy)
+        integer, number = np.dtype(np.int64), np.dtype(np.float32)
+        layout: Layout = {
+            "rows": (integer, (note.rows,)),
+            "probs": (number, (note.rows, nodes)),
+            "training_support": (integer, (nodes,)),
+        }
+        return read_arrays(path, layout)
+
+    def tidy(self) -> None:
+        """Remove what a finished run no longer needs. The checkpoint goes first: without it, the run is finished."""
+        remove_checkpoint(self.folder)
+        remove_folds(self.folder)
