@@ -205,6 +205,13 @@ class TestContents:
                     assert float(line["mean_probability"]) == pytest.approx(bins.mean_probability[place])
                     assert float(line["frequency"]) == pytest.approx(bins.frequency[place])
 
+    def test_aspects(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
+        lines = read(folder / "aspects.csv")
+        assert [(line["run"], line["aspect"]) for line in lines] == [(run.name, "all") for run in runs]
+        for line, run in zip(lines, runs, strict=True):
+            assert float(line["hierarchical_f1"]) == pytest.approx(run.hierarchical["all"].f1)
+            assert float(line["f_max"]) == pytest.approx(run.cafa["all"].f_max)
+
     def test_training(self, folder: Path) -> None:
         lines = read(folder / "training.csv")
         assert [(line["run"], int(line["epoch"])) for line in lines] == [("first, of two", n) for n in (1, 2, 3)]
@@ -249,7 +256,7 @@ class TestContents:
         assert content == Page((folder.parent / "mine.html").read_text(encoding="utf-8")).data
         assert set(tables) == {
             *("headline", "groups", "reasons", "precision_recall", "reliability", "calibration_error", "training"),
-            *("unsure_rows", "changes"),
+            *("unsure_rows", "changes", "aspects"),
         }
         for line, run in zip(tables["headline"], runs, strict=True):
             assert (line["run"], line["about"]) == (run.name, run.about)

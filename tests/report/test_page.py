@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from rarenode import Hierarchy
 from rarenode._io.text import printable
 from rarenode.diagnosis import REASONS, STATES, diagnose
+from rarenode.metrics import CafaScores, HierarchicalScores
 from rarenode.metrics.bootstrap import Deviations
 from rarenode.report import Report, RunReport, report_on_model
 from rarenode.report.charts import make_charts
@@ -368,6 +369,15 @@ class TestParts:
         assert not page.find("details")
         _, without = page_of(run_of(self.NODES))
         assert "Records of trainings hold no probabilities." in without.text
+
+    def test_the_measures_of_the_field(self) -> None:
+        decided = {"<process>": HierarchicalScores(0.5, 0.25, 1 / 3)}
+        best = {"<process>": CafaScores(1234, 0.375, 0.31, 0.9, None, None)}
+        _, page = page_of(run_of(self.NODES, "it", hierarchical=decided, cafa=best))
+        assert "it <process> 1,234 50.00 25.00 33.33 37.50 0.31 90.00" in page.text
+        _, without = page_of(run_of(self.NODES, "it"))
+        assert "F-max" in page.text
+        assert "F-max" not in without.text
 
     def test_of_several_runs_they_are_folded_away(self) -> None:
         rows = (UnsureRow(7, 1.0, 1, (UnsureNode(2, 0.5, decided=True, labelled=True),)),)

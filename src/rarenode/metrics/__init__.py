@@ -8,6 +8,7 @@ from rarenode.metrics.hierarchical import (
     cafa_scores,
     count_parents_together,
     hierarchical_scores,
+    hierarchical_scores_by_aspect,
     information_accretion,
 )
 from rarenode.metrics.per_node import NodeScores, node_scores
@@ -36,6 +37,7 @@ __all__ = [
     "cafa_scores",
     "count_parents_together",
     "hierarchical_scores",
+    "hierarchical_scores_by_aspect",
     "information_accretion",
     "node_scores",
     "rarity_masks",

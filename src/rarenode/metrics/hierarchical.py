@@ -199,6 +199,17 @@ def aspect_masks(hierarchy: Hierarchy) -> dict[str, Bools]:
     return {str(name) or "without namespace": of_node == name for name in np.unique(of_node)}
 
 
+def hierarchical_scores_by_aspect(
+    Y: Any, decided: Any, hierarchy: Hierarchy, *, scored: ArrayLike | None = None, known: Any = None
+) -> dict[str, HierarchicalScores]:
+    """`hierarchical_scores` of each aspect; see `aspect_masks`."""
+    counted = np.ones(len(hierarchy), dtype=np.bool_) if scored is None else np.asarray(scored, dtype=np.bool_)
+    return {
+        name: hierarchical_scores(Y, decided, hierarchy, scored=nodes & counted, known=known)
+        for name, nodes in aspect_masks(hierarchy).items()
+    }
+
+
 def cafa_scores(
     Y: Any,
     probs: Any,

@@ -12,7 +12,7 @@ from scipy.special import entr
 
 from rarenode._io.text import counted
 from rarenode.diagnosis import NodeDiagnosis, diagnose
-from rarenode.metrics import summary
+from rarenode.metrics import cafa_scores, hierarchical_scores_by_aspect, summary
 from rarenode.metrics.average_precision import average_precision, precision_at_recalls
 from rarenode.metrics.bootstrap import deviations_over_rows
 from rarenode.models import Output
@@ -125,6 +125,8 @@ def report_on_predictions(
         reliability=_reliability(Y, probs, nodes, known),
         history=model.history,
         unsure_rows=find_unsure_rows(Y, probs, decided, scored, row_numbers, known=known, ids=ids),
+        hierarchical=hierarchical_scores_by_aspect(Y, decided, model.hierarchy, scored=scored, known=known),
+        cafa=cafa_scores(Y, probs, model.hierarchy, model.information_accretion, scored=scored, known=known),
     )
 
 

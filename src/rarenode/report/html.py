@@ -49,13 +49,45 @@ def headline(report: Report) -> str:
             f'<span class="deviation">{deviation}</span></div>'
             for label, value, deviation in _figures(run)
         )
-        return f'<div class="figures">{cards}</div>{_notes([run])}'
+        return f'<div class="figures">{cards}</div>{_notes([run])}{_aspects(report)}'
     names = [label for label, _, _ in _figures(report.runs[0])]
     rows = [
         [text(run.name), *(f"{value} <small>{deviation}</small>" for _, value, deviation in _figures(run))]
         for run in report.runs
     ]
-    return _table(["run", *names], rows, classes="plain numbers") + _notes(report.runs)
+    return _table(["run", *names], rows, classes="plain numbers") + _notes(report.runs) + _aspects(report)
+
+
+def _aspects(report: Report) -> str:
+    """The measures of the field, for each aspect that rows have labels in."""
+    rows = [
+        [
+            text(run.name),
+            text(aspect),
+            f"{best.rows:,}",
+            *(f"{100 * value:.2f}" for value in (decided.precision, decided.recall, decided.f1, best.f_max)),
+            _two_decimals(best.f_max_threshold),
+            f"{100 * best.coverage:.2f}",
+            _two_decimals(best.s_min),
+            _two_decimals(best.s_min_threshold),
+        ]
+        for run in report.runs
+        for aspect, best in run.cafa.items()
+        for decided in [run.hierarchical[aspect]]
+    ]
+    if not rows:
+        return ""
+    head = ["run", "aspect", "rows", "hP", "hR", "hF", "F-max", "at", "coverage", "S-min", "at"]
+    return _table(head, rows, classes="plain numbers") + (
+        '<p class="notes">hP, hR and hF are hierarchical precision, recall and F1 of the decisions: labels of all rows '
+        "together, each with its ancestors. F-max is the highest F1, and S-min the least semantic distance in bits, "
+        "that a common threshold reaches, as in the CAFA challenges; coverage is the share of rows with a prediction "
+        "there. All but S-min and thresholds are in percent.</p>"
+    )
+
+
+def _two_decimals(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
 
 
 def _figures(run: RunReport) -> list[tuple[str, str, str]]:

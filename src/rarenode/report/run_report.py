@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from rarenode.diagnosis import NodeDiagnosis
 from rarenode.diagnosis.data_checks import Examination
 from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
-from rarenode.metrics import Summary, rarity_masks
+from rarenode.metrics import CafaScores, HierarchicalScores, Summary, rarity_masks
 from rarenode.metrics.bootstrap import Deviations
 from rarenode.thresholds.calibration_error import Reliability
 from rarenode.training import EpochRecord
@@ -82,6 +82,10 @@ class RunReport:
     unsure_rows: tuple[UnsureRow, ...]
     examination: Examination | None = None
     """Of the training rows, if they were examined."""
+    hierarchical: Mapping[str, HierarchicalScores] = field(default_factory=dict)
+    """By aspect, hierarchical precision, recall and F1 of the decisions."""
+    cafa: Mapping[str, CafaScores] = field(default_factory=dict)
+    """By aspect, F-max and S-min of the probabilities."""
 
     @property
     def hierarchy(self) -> Hierarchy:

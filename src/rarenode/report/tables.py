@@ -23,6 +23,13 @@ def _headline(report: Report) -> Iterator[Row]:
         yield shown | {f"{name}_deviation": value for name, value in deviations.items()}
 
 
+def _aspects(report: Report) -> Iterator[Row]:
+    for run in report.runs:
+        for aspect, best in run.cafa.items():
+            decided = {f"hierarchical_{name}": value for name, value in asdict(run.hierarchical[aspect]).items()}
+            yield {"run": run.name, "aspect": aspect} | decided | asdict(best)
+
+
 def _groups(report: Report) -> Iterator[Row]:
     for run in report.runs:
         for group in (*by_rarity(run.nodes), *by_depth(run.nodes)):
@@ -121,6 +128,7 @@ def _changes(report: Report) -> Iterator[Row]:
 TABLES: Mapping[str, Callable[[Report], Iterator[Row]]] = MappingProxyType(
     {
         "headline": _headline,
+        "aspects": _aspects,
         "groups": _groups,
         "reasons": _reasons,
         "precision_recall": _precision_recall,

@@ -10,9 +10,8 @@ from rarenode.metrics import (
     CafaScores,
     GroupedSummary,
     HierarchicalScores,
-    aspect_masks,
     cafa_scores,
-    hierarchical_scores,
+    hierarchical_scores_by_aspect,
     summarize_groups,
 )
 from rarenode.training import TrainedModel
@@ -50,7 +49,6 @@ def evaluate_model(model: TrainedModel, rows: Dataset, thresholds: str | None, *
     probs = model.predict_proba(rows.X)
     chosen = model.decides_with if thresholds is None else model.thresholds_for(probs, thresholds)
     decided = chosen.decide(probs, model.hierarchy)
-    aspects = {name: nodes & model.scored for name, nodes in aspect_masks(model.hierarchy).items()}
     return Evaluation(
         scores=summarize_groups(
             rows.Y, probs, decided, model.hierarchy, model.training_positives, model.scored, rows.known
@@ -59,10 +57,9 @@ def evaluate_model(model: TrainedModel, rows: Dataset, thresholds: str | None, *
         rows=len(rows),
         thresholds=chosen.in_words(fitted_here=thresholds is not None),
         trained_on=trained_on,
-        hierarchical={
-            name: hierarchical_scores(rows.Y, decided, model.hierarchy, scored=nodes, known=rows.known)
-            for name, nodes in aspects.items()
-        },
+        hierarchical=hierarchical_scores_by_aspect(
+            rows.Y, decided, model.hierarchy, scored=model.scored, known=rows.known
+        ),
         cafa=cafa_scores(
             rows.Y, probs, model.hierarchy, model.information_accretion, scored=model.scored, known=rows.known
         ),
