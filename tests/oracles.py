@@ -85,8 +85,9 @@ def complete_labels(
             elif unknown[row, column[name]] or any(value[above] == "unknown" for above in parents[name]):
                 value[name] = "unknown"
             else:  # all parents are present, and the data say nothing
-                siblings = [child for above in parents[name] for child in children[above]]
-                labels_end_above = bool(parents[name]) and not any(Y[row, column[child]] for child in siblings)
+                roots = [each for each in names if not parents[each]]
+                siblings = [child for above in parents[name] for child in children[above]] if parents[name] else roots
+                labels_end_above = not any(Y[row, column[child]] for child in siblings)
                 value[name] = "unknown" if below and labels_end_above else "absent"
         known[row] = [value[name] != "unknown" for name in names]
     return Y, known

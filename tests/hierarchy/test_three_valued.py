@@ -104,6 +104,11 @@ def test_a_row_that_is_only_at_the_root_leaves_all_else_open() -> None:
     assert complete(present=["life"], absent=["plant"], below=True)[1] == [1, 0, 1, 0, 0, 1]
 
 
+def test_a_row_that_only_says_what_is_not_there() -> None:
+    assert complete(absent=["animal"], below=True) == ([0] * 6, [0, 1, 0, 1, 1, 0])
+    assert complete(absent=["animal"]) == ([0] * 6, [1] * 6)
+
+
 def test_an_unknown_node_leaves_its_descendants_unknown() -> None:
     assert complete(present=["cat"], unknown=["plant"]) == ([1, 1, 0, 1, 0, 0], [1, 1, 0, 1, 1, 0])
     assert complete(present=["cat"], unknown=["animal", "cat"])[1] == [1] * 6  # a present descendant settles it

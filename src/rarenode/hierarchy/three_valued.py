@@ -8,7 +8,7 @@ not state follows from the top of the hierarchy downwards, for a node that is ne
 * otherwise all parents are present. With ``below=False`` the node is absent: what is not named is not there. With
   ``below=True`` it is unknown if the labels of the row end at all of its parents, and absent if one of them has another
   child that is present: a row labelled to genus leaves its species unknown, but one labelled with a species of that
-  genus excludes the others.
+  genus excludes the others. Of a row in which nothing is stated to be present, the roots are unknown as well.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def complete_labels(
     for nodes, firsts, above in _levels_downwards(hierarchy):
         if above is None:
             excluded = stated_absent[nodes]
-            possible = stated_unknown[nodes]
+            possible = stated_unknown[nodes] | (below & ~there.any(axis=0))
         else:
             excluded = stated_absent[nodes] | np.logical_or.reduceat(no[above], firsts, axis=0)
             possible = stated_unknown[nodes] | np.logical_or.reduceat(maybe[above], firsts, axis=0)
