@@ -36,7 +36,7 @@ from rarenode.training.estimate import estimate_fit
 from rarenode.training.out_of_fold import fold_folders
 from rarenode.training.train import require_labels
 
-CELLS_AT_A_TIME = 1 << 24
+CELLS_AT_A_TIME = 1 << 22
 """Rows are predicted into files in parts of about so many probabilities."""
 TRAINED_ON = "the model was trained on these rows; scores on new rows will be lower"
 
