@@ -72,23 +72,35 @@ def complete_labels(
     parents = {name: [parent for parent, child in hierarchy.edges if child == name] for name in names}
     children = {name: [child for parent, child in hierarchy.edges if parent == name] for name in names}
     Y, known = close(present, hierarchy), np.zeros(present.shape, dtype=np.bool_)
+    kin = dict(zip(names, families(hierarchy), strict=True))  # each node with its descendants, as columns
+    roots = [each for each in names if not parents[each]]
     for row in range(len(present)):
+        stated_absent = [one for one in names if absent[row, column[one]]]
+        is_excluded = {name: any(column[name] in kin[one] for one in stated_absent) for name in names}
+        if any(Y[row, column[name]] and is_excluded[name] for name in names):
+            return None
+        settled = {name: bool(Y[row, column[name]]) or is_excluded[name] for name in names}
+        is_open = {name: bool(unknown[row, column[name]]) and not settled[name] for name in names}
         value: dict[str, str] = {}
+        spreads: dict[str, bool] = {}
         for name in sorted(names, key=lambda each: depth(hierarchy.edges, each)):
-            is_excluded = bool(absent[row, column[name]]) or any(value[above] == "absent" for above in parents[name])
+            spreads[name] = is_open[name]
             if Y[row, column[name]]:
-                if is_excluded:
-                    return None
                 value[name] = "present"
-            elif is_excluded:
+            elif is_excluded[name]:
                 value[name] = "absent"
-            elif unknown[row, column[name]] or any(value[above] == "unknown" for above in parents[name]):
+            elif any(is_open[one] and column[one] in kin[name] for one in names):
                 value[name] = "unknown"
-            else:  # all parents are present, and the data say nothing
-                roots = [each for each in names if not parents[each]]
+            elif any(value[above] == "absent" for above in parents[name]):
+                value[name] = "absent"
+            else:
                 siblings = [child for above in parents[name] for child in children[above]] if parents[name] else roots
-                labels_end_above = not any(Y[row, column[child]] for child in siblings)
-                value[name] = "unknown" if below and labels_end_above else "absent"
+                labels_end_above = not any(Y[row, column[child]] for child in siblings) and all(
+                    value[above] == "present" for above in parents[name]
+                )
+                unknown_above = any(spreads[each] or (below and value[each] == "unknown") for each in parents[name])
+                spreads[name] = unknown_above or (below and labels_end_above)
+                value[name] = "unknown" if spreads[name] else "absent"
         known[row] = [value[name] != "unknown" for name in names]
     return Y, known
 

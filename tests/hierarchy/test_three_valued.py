@@ -114,6 +114,13 @@ def test_an_unknown_node_leaves_its_descendants_unknown() -> None:
     assert complete(present=["cat"], unknown=["animal", "cat"])[1] == [1] * 6  # a present descendant settles it
 
 
+def test_an_unknown_node_leaves_its_ancestors_open() -> None:
+    assert complete(unknown=["cat"]) == ([0] * 6, [0, 0, 1, 0, 1, 1])
+    assert complete(present=["plant"], unknown=["cat"])[1] == [1, 0, 1, 0, 1, 1]
+    assert complete(unknown=["cat"], absent=["animal"])[1] == [1] * 6
+    assert complete(unknown=["cat"], absent=["dog"])[1] == [0, 0, 1, 0, 1, 1]
+
+
 def test_a_contradiction_is_named() -> None:
     with pytest.raises(LabelError, match="row 0: 'cat' is both present and absent"):
         complete(present=["cat"], absent=["cat"])

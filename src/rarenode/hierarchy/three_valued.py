@@ -1,14 +1,15 @@
 """Labels with three values: present, absent and unknown.
 
-A label that is present makes its ancestors present; one that is absent makes its descendants absent. What the data do
-not state follows from the top of the hierarchy downwards, for a node that is neither:
+A label that is present makes its ancestors present; one that is absent makes its descendants absent. One that is stated
+to be unknown, and is neither by its relatives, leaves its ancestors open: those that are not present are unknown too.
+What the data do not state follows from the top of the hierarchy downwards, for a node that is none of these:
 
 * absent, if a parent is absent;
-* unknown, if a parent is unknown, or the data say that the node is;
-* otherwise all parents are present. With ``below=False`` the node is absent: what is not named is not there. With
-  ``below=True`` it is unknown if the labels of the row end at all of its parents, and absent if one of them has another
-  child that is present: a row labelled to genus leaves its species unknown, but one labelled with a species of that
-  genus excludes the others. Of a row in which nothing is stated to be present, the roots are unknown as well.
+* unknown, if a parent is stated to be unknown, or is so by this rule;
+* otherwise, with ``below=False``, absent: what is not named is not there. With ``below=True`` it is unknown if a parent
+  is, or if the labels of the row end at all of its parents, and absent if one of them has another child that is
+  present: a row labelled to genus leaves its species unknown, but one labelled with a species of that genus excludes
+  the others. Of a row in which nothing is stated to be present, the roots are unknown as well.
 """
 
 from __future__ import annotations
@@ -61,22 +62,28 @@ def complete_labels(
     parents, starts = hierarchy.families
     if len(parents):
         ends[parents] &= ~np.logical_or.reduceat(there[hierarchy.edge_children], starts[:-1], axis=0)
-    no, maybe = np.empty(shape, dtype=np.bool_), np.empty(shape, dtype=np.bool_)
-    for nodes, firsts, above in _levels_downwards(hierarchy):
+    levels = _levels_downwards(hierarchy)
+    excluded = np.array(stated_absent)
+    for nodes, firsts, above in levels[1:]:
+        excluded[nodes] |= np.logical_or.reduceat(excluded[above], firsts, axis=0)
+    clash = there & excluded
+    if clash.any():
+        node, row = np.argwhere(clash)[0].tolist()
+        raise LabelError(f"row {row}: {hierarchy.nodes[node]!r} is both present and absent")
+    spreads = stated_unknown & ~there & ~excluded
+    """Unknown, and so is what is below and not stated."""
+    no, maybe = np.empty(shape, dtype=np.bool_), hierarchy.close(spreads.T).T & ~there
+    for nodes, firsts, above in levels:
+        open_ = ~there[nodes] & ~excluded[nodes] & ~maybe[nodes]
         if above is None:
-            excluded = stated_absent[nodes]
-            possible = stated_unknown[nodes] | (below & ~there.any(axis=0))
+            spreads[nodes] |= open_ & below & ~there.any(axis=0)
         else:
-            excluded = stated_absent[nodes] | np.logical_or.reduceat(no[above], firsts, axis=0)
-            possible = stated_unknown[nodes] | np.logical_or.reduceat(maybe[above], firsts, axis=0)
+            open_ &= ~np.logical_or.reduceat(no[above], firsts, axis=0)
+            inherited = np.logical_or.reduceat((maybe if below else spreads)[above], firsts, axis=0)
             if below:
-                possible |= np.logical_and.reduceat(ends[above], firsts, axis=0)
-        clash = there[nodes] & excluded
-        if clash.any():
-            node, row = np.argwhere(clash)[0].tolist()
-            raise LabelError(f"row {row}: {hierarchy.nodes[nodes[node]]!r} is both present and absent")
-        open_ = ~there[nodes] & ~excluded
-        maybe[nodes] = open_ & possible
+                inherited |= np.logical_and.reduceat(ends[above], firsts, axis=0)
+            spreads[nodes] |= open_ & inherited
+        maybe[nodes] |= spreads[nodes]
         no[nodes] = ~there[nodes] & ~maybe[nodes]
     known = np.ascontiguousarray((there | no).T)
     return Y, None if known.all() else known
