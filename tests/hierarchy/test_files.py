@@ -139,6 +139,11 @@ def test_files_that_cannot_be_written(tmp_path: Path) -> None:
         write_hierarchy(Hierarchy.from_edges([("a;b", "c")]), tmp_path / "h.csv")
 
 
+@pytest.mark.parametrize("header", ["parent,child", "source,target", "From,To", "broader,narrower"])
+def test_names_of_the_columns_of_an_edge_list(tmp_path: Path, header: str) -> None:
+    assert read_hierarchy(write(tmp_path, f"{header}\nA,B\nB,C\n", "h.csv")).edges == (("A", "B"), ("B", "C"))
+
+
 # --- what is refused -------------------------------------------------------------------------------------------------
 
 MALFORMED = [
@@ -157,6 +162,7 @@ MALFORMED = [
     ("h.csv", "taxon\nA > B\nA > > C\n", 3, "the path 'A > > C' has an empty step"),
     ("h.csv", "a,b,c\nA,B,\nA,,C\n", 3, "'c' is 'C', but the level above it, 'b', is blank"),
     ("h.csv", "a,b\nA,\n,B\n", 3, "'b' is 'B', but the level above it, 'a', is blank"),
+    ("h.csv", "A,B\nB,C\nA,D\n", 1, "'A' names a column and a node; if there is no header, add one"),
     ("h.csv", "taxon\n" + " > ".join("x" * 1001) + "\n", 2, "a path has 1,001 levels; at most 1,000 are read"),
     ("h.json", "{", 1, "it is not valid JSON: .*column 2"),
     ("h.json", '{"a": {}\n"b": {}}', 2, "it is not valid JSON"),

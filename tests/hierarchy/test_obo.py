@@ -156,6 +156,11 @@ def test_replacements_in_a_circle_are_nothing(tmp_path: Path) -> None:
     assert terms.aliases == {"w": "a"}
 
 
+def test_a_parent_may_be_named_by_an_alternative_id(tmp_path: Path) -> None:
+    path = write(tmp_path, "[Term]\nid: a\nalt_id: x\n\n[Term]\nid: b\nis_a: x\n", "t.obo")
+    assert read_hierarchy(path).edges == (("a", "b"),)
+
+
 @pytest.mark.parametrize(
     ("content", "line", "told"),
     [
@@ -170,6 +175,9 @@ def test_replacements_in_a_circle_are_nothing(tmp_path: Path) -> None:
         ("[Term]\nid: a\nis_a: b ! bee\n", 3, "a has the parent 'b', which is no term of this file, or obsolete"),
         ("[Term]\nid: a\nis_a: b\n[Term]\nid: b\nis_obsolete: true\n", 3, "which is no term of this file, or obsolete"),
         ("[Term]\nid: a\nrelationship: part_of\n", 3, "expected 'relationship: relation id', got 'part_of'"),
+        ("[Term]\nid: a\nid: b\n", 3, r"this \[Term\] already has the id 'a'"),
+        ("[Term]\nid: a\nis_a:\n", 3, "expected 'is_a: id', got no id"),
+        ("[Term]\nid: a\nalt_id: x\n[Term]\nid: b\nalt_id: x\n", 4, "'x' is an alternative id of 'a' and of 'b'"),
         ("[Term]\nid: a\nis_a: a\n", 3, "'a' is its own parent"),
         ("[Term]\nid: a\nis_a: b\n[Term]\nid: b\nis_a: c\n[Term]\nid: c\nis_a: a\n", 3, "a cycle: .*; lines 3, 6, 9"),
         ("[Term]\nid: caf\xe9\n".encode("latin-1"), 2, "expected UTF-8"),

@@ -6,7 +6,7 @@ The suffix of the name and, in a table, its columns tell the format:
 ``.obo``               an ontology; see `rarenode.hierarchy.obo`
 ``.json``              ``{"Biota": {"Corals": {}}}`` nested names; or ``{"edges": [["parent", "child"], ...]}``; or a
                        list of paths
-columns parent, child  an edge list
+columns parent, child  an edge list; also ``source`` and ``target``, ``from`` and ``to``, ``broader`` and ``narrower``
 columns id, parent     a parent table: one line for each node (``node``, ``name`` or ``child`` for ``id``), the parent
                        blank for a root; ``title`` has names for people
 one column of paths    ``Biota > Cnidaria > Corals``, each prefix a node; other columns are ignored
@@ -21,6 +21,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -34,8 +35,8 @@ from rarenode.hierarchy.dag import Hierarchy, Terms
 from rarenode.hierarchy.draft import Draft
 from rarenode.hierarchy.obo import IS_A, escaped, read_obo
 
-PARENT = ("parent", "parent_id", "parents")
-CHILD = ("child", "child_id")
+PARENT = ("parent", "parent_id", "parents", "source", "from", "broader")
+CHILD = ("child", "child_id", "target", "to", "narrower")
 NODE = ("id", "node", "node_id", "name", *CHILD)
 TITLE = ("title", "label", "name")
 SEVERAL = ";"
@@ -159,6 +160,11 @@ def _path_list(records: Records, column: int, separator: str | None) -> Draft:
 
 def _levels(records: Records) -> Draft:
     draft = Draft(records.path)
+    cells = {cell for _, fields in records.rows for cell in fields}
+    odd = next((name for name in records.header if name in cells), None)
+    if odd is not None:
+        problem = f"{odd[:80]!r} names a column and a node; if there is no header, add one, such as parent,child"
+        raise FileFormatError(records.path, 1, problem)
     for line, fields in records.rows:
         draft.add_path(line, level_steps(records.path, line, records.header, fields))
     return draft
@@ -171,7 +177,9 @@ def level_steps(path: Path, line: int | None, header: Sequence[str], cells: Sequ
         gap = next(place for place, cell in enumerate(cells) if not cell)
         below = next(place for place in range(gap, len(cells)) if cells[place])
         raise FileFormatError(
-            path, line, f"{header[below]!r} is {cells[below]!r}, but the level above it, {header[gap]!r}, is blank"
+            path,
+            line,
+            f"{header[below]!r} is {cells[below]!r}, but the level above it, {header[gap]!r}, is blank; fill it in",
         )
     return steps
 
@@ -186,8 +194,24 @@ def guess_separator(paths: Iterable[str]) -> str:
     return count.most_common(1)[0][0] if count else DEFAULT_SEPARATOR
 
 
+def split_path(path: str, separator: str) -> list[str]:
+    """The steps of a path. Blanks around the separator do not matter, unless the path has both kinds.
+
+    >>> split_path("Biota>Corals", " > "), split_path("Arrows >  A->B", " > ")
+    (['Biota', 'Corals'], ['Arrows', 'A->B'])
+    """
+    core = separator.strip()
+    if not core:
+        return path.split(separator)
+    sign = re.escape(core)
+    with_blanks = [step.strip() for step in re.split(rf"\s+{sign}\s*|\s*{sign}\s+", path)]
+    if len(with_blanks) > 1 and core != separator:
+        return with_blanks
+    return [step.strip() for step in path.split(core)]
+
+
 def _steps(path: Path, line: int | None, cell: str, separator: str) -> list[str]:
-    steps = [step.strip() for step in cell.split(separator.strip() or separator)]
+    steps = split_path(cell, separator)
     if not all(steps):
         raise FileFormatError(path, line, f"the path {cell[:80]!r} has an empty step")
     return steps

@@ -58,22 +58,23 @@ def read_obo(
     _check_choices(path, current, relations, namespaces)
     kept = [key for key, term in current.items() if namespaces is None or term.namespace in namespaces]
     there = set(kept)
+    aliases = _aliases(path, terms)
     draft = Draft(path)
     edges: set[tuple[str, str]] = set()
     for key in kept:
         draft.add(current[key].line, key)
-        for line, relation, parent in current[key].parents:
+        for line, relation, named in current[key].parents:
             if relation not in relations:
                 continue
+            parent = aliases.get(named, named)
             if parent not in current:
-                problem = f"{key} has the parent {parent!r}, which is no term of this file, or obsolete"
+                problem = f"{key} has the parent {named!r}, which is no term of this file, or obsolete"
                 raise FileFormatError(path, line, problem)
             if parent in there and (parent, key) not in edges:  # one may be above the other by several relations
                 edges.add((parent, key))
                 draft.edges.append((line, parent, key))
 
     def make_terms(hierarchy: Hierarchy) -> Terms:
-        aliases = _aliases(terms)
         return Terms(
             titles=tuple(current[node].name or node for node in hierarchy.nodes),
             namespaces=tuple(current[node].namespace for node in hierarchy.nodes),
@@ -86,10 +87,15 @@ def read_obo(
     return draft
 
 
-def _aliases(terms: list[_Term]) -> dict[str, str]:
+def _aliases(path: Path, terms: list[_Term]) -> dict[str, str]:
     """Alternative ids, and obsolete ids with one replacement, each with the current term that it stands for."""
     current = {term.id for term in terms if not term.obsolete}
-    aliases = {other: term.id for term in terms if not term.obsolete for other in term.alternatives}
+    aliases: dict[str, str] = {}
+    for term in terms:
+        for other in () if term.obsolete else term.alternatives:
+            if aliases.setdefault(other, term.id) != term.id:
+                problem = f"{other!r} is an alternative id of {aliases[other]!r} and of {term.id!r}; remove one of them"
+                raise FileFormatError(path, term.line, problem)
     replaced = {term.id: term for term in terms if term.obsolete and len(term.replaced_by) == 1}
     for term in replaced.values():
         node, steps = term.replaced_by[0], 0
@@ -163,12 +169,16 @@ def _finish(path: Path, term: _Term | None, terms: dict[str, _Term]) -> None:
 def _set(path: Path, number: int, term: _Term, tag: str, value: str) -> None:
     match tag:
         case "id":
+            if term.id:
+                raise FileFormatError(path, number, f"this [Term] already has the id {term.id!r}")
             term.id = _reference(value)
         case "name":
             term.name = _unescaped(_BEHIND.sub("", value).strip())
         case "namespace":
             term.namespace = _reference(value)
         case "is_a":
+            if not _reference(value):
+                raise FileFormatError(path, number, "expected 'is_a: id', got no id")
             term.parents.append((number, IS_A, _reference(value)))
         case "relationship":
             relation, _, parent = value.partition(" ")

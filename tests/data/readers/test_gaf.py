@@ -77,6 +77,16 @@ def test_filters(tmp_path: Path, options: dict[str, Any], expected: list[set[str
     assert labels_of(annotated(tmp_path, **options)) == expected
 
 
+def test_a_code_that_the_file_does_not_have(tmp_path: Path) -> None:
+    assert labels_of(annotated(tmp_path, exclude_evidence="ND")) == labels_of(annotated(tmp_path))
+
+
+@pytest.mark.parametrize("qualifier", ["NOT", "not", " NOT ", "NOT|enables", "enables| not"])
+def test_spellings_of_not(tmp_path: Path, qualifier: str) -> None:
+    data = annotated(tmp_path, line("G1", "P:1"), line("G1", "P:2", qualifier=qualifier))
+    assert labels_of(data)[0] == {"P:1"}
+
+
 def test_rows_may_be_named_by_symbols(tmp_path: Path) -> None:
     by_symbol = annotated(tmp_path, table=TABLE.replace("G", "sG"))
     assert by_symbol.ids == ("sG1", "sG2", "sG3")
@@ -97,6 +107,8 @@ def test_rows_may_be_named_by_symbols(tmp_path: Path) -> None:
          r"a\.gaf, line 2: 'P:2' is said to be absent, but 'P:3', which is below it, present; remove one"),
         ([line("g1", "P:3")], {}, DataError, r"no id of .*a\.gaf is one of the ids of .*t\.csv: .* 'g1' and 'G1'"),
         (LINES, {"evidence": "EXP"}, ArgumentError, "no annotation is left; it has the evidence codes IDA, IEA, IMP"),
+        (LINES, {"exclude_evidence": "IAE"}, ArgumentError, "no evidence code 'IAE'; .*a.gaf has IDA, IEA, IMP"),
+        (LINES, {"evidence": ["IDA", "IAE"]}, ArgumentError, "there is no evidence code 'IAE'"),
         (LINES, {"aspects": "BP"}, ArgumentError, r"there is no aspect 'BP'; choose among P \(biological_process\)"),
     ],
 )  # fmt: skip

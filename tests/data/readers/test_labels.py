@@ -216,7 +216,7 @@ def test_labels_of_other_namespaces_say_nothing(tmp_path: Path) -> None:
     ("label", "told"),
     [
         ("Balck", "the label 'Balck' is not in the hierarchy of 6 nodes; did you mean 'Black'?"),
-        ("Corals > Balck", "did you mean 'Black'?"),
+        ("Corals > Balck", "did you mean 'Biota > Corals > Black'?"),
         ("Sponges > Black", "the label 'Sponges > Black' is not in the hierarchy"),
         ("Granite", "the label 'Granite' is not in the hierarchy of 6 nodes$"),
         ("z" * 5000, "the label 'z{200}'\\.\\.\\. is not in the hierarchy"),
@@ -267,6 +267,33 @@ def test_indicators_that_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="line 3: column 'Corals': 'Biota > Corals' is said to be absent, but"):
         path = write(tmp_path, "x,Corals,Black\n1,1,1\n2,0,1\n")
         Dataset.read(path, labels=["Corals", "Black"], hierarchy=TREE)
+
+
+def test_an_indicator_that_is_neither(tmp_path: Path) -> None:
+    path = write(tmp_path, "x,Rock,Corals\n" + "1,1,0\n2,0,1\n" * 5 + "3,0,2\n")
+    told = r"line 12: column 'Corals': expected 1, 0, yes, no or blank for unknown, as in most cells, got '2'"
+    with pytest.raises(FileFormatError, match=told):
+        Dataset.read(path, labels=["Rock", "Corals"], hierarchy=TREE)
+
+
+def test_a_blank_indicator_is_unknown_though_its_parent_has_no_column() -> None:
+    frame = pl.DataFrame({"x": [1, 2, 3], "Black": ["0", "1", "0"], "Soft": ["", "0", "0"]})
+    data = Dataset.read(frame, labels=["Black", "Soft"], hierarchy=TREE)
+    assert data.known is not None
+    unknown = [{node for node, known in zip(TREE.nodes, row, strict=True) if not known} for row in data.known]
+    assert unknown == [{"Biota", "Biota > Corals", "Biota > Corals > Soft"}, set(), set()]
+
+
+def test_names_that_contain_the_separator(tmp_path: Path) -> None:
+    data = sets(tmp_path, "Arrows > A->B", "Arrows > C", hierarchy=None)
+    assert data.hierarchy.nodes == ("Arrows", "Arrows > A->B", "Arrows > C")
+    assert labels_of(sets(tmp_path, "A->B", hierarchy=data.hierarchy)) == [{"Arrows", "Arrows > A->B"}]
+
+
+def test_a_name_with_a_slash_is_no_path(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="'and/or', are single names and say nothing of a hierarchy"):
+        sets(tmp_path, "and/or", "Biota", "Rock", hierarchy=None)
+    assert "and > or" in sets(tmp_path, "and/or", "Biota", hierarchy=None, path_separator="/").hierarchy
 
 
 # --- a file of labels ------------------------------------------------------------------------------------------------

@@ -17,6 +17,11 @@ from rarenode.errors import ArgumentError, FileFormatError
 
 FEWEST_COLUMNS = 15
 ID, SYMBOL, QUALIFIER, TERM, EVIDENCE, ASPECT = 1, 2, 3, 4, 6, 8
+EVIDENCE_CODES = frozenset(
+    ["EXP", "IDA", "IPI", "IMP", "IGI", "IEP", "HTP", "HDA", "HMP", "HGI", "HEP", "IBA", "IBD", "IKR", "IRD",
+     "ISS", "ISO", "ISA", "ISM", "IGC", "RCA", "TAS", "NAS", "IC", "ND", "IEA"]
+)
+"""Those of the Gene Ontology; a file may have others."""
 ASPECTS = {"P": "biological_process", "F": "molecular_function", "C": "cellular_component"}
 
 
@@ -42,7 +47,7 @@ def from_gaf(
     Raises:
         MissingFileError: there is no such file.
         FileFormatError: it is malformed; the message names the line.
-        ArgumentError: no annotation is left.
+        ArgumentError: there is no such evidence code or aspect, or no annotation is left.
     """
     unknown = sorted(set(aspects or ()) - set(ASPECTS))
     if unknown:
@@ -68,12 +73,15 @@ def from_gaf(
             or (aspects is not None and fields[ASPECT] not in aspects)
         ):
             continue
-        absent = "NOT" in fields[QUALIFIER].split("|")
+        absent = "NOT" in (each.strip().upper() for each in fields[QUALIFIER].split("|"))
         annotations.append((number, fields[ID], fields[SYMBOL], fields[TERM], 0 if absent else 1))
     if not annotations:
         if not codes:
             raise FileFormatError(path, None, "it has no annotations")
         raise ArgumentError(f"{path}: no annotation is left; it has the evidence codes {', '.join(sorted(codes))}")
+    odd = sorted({*(evidence or ()), *exclude_evidence} - codes - EVIDENCE_CODES)
+    if odd:
+        raise ArgumentError(f"there is no evidence code {odd[0]!r}; {path} has {', '.join(sorted(codes))}")
     known = set(ids)
     by_id = sum(key in known for _, key, _, _, _ in annotations)
     by_symbol = sum(symbol in known for _, _, symbol, _, _ in annotations)

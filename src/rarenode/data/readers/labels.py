@@ -23,16 +23,20 @@ from rarenode.data.readers.frames import Table
 from rarenode.errors import DataError, FileFormatError, RarenodeError
 from rarenode.hierarchy import Hierarchy
 from rarenode.hierarchy.construction import DEFAULT_SEPARATOR
-from rarenode.hierarchy.files import guess_separator
+from rarenode.hierarchy.files import guess_separator, split_path
 from rarenode.hierarchy.three_valued import complete_labels
 
 YES = frozenset({"1", "1.0", "true", "yes", "y", "t", "present", "x", "+"})
 NO = frozenset({"0", "0.0", "false", "no", "n", "f", "absent", "-"})
 UNSURE = frozenset({"", "?", "na", "nan", "unknown"})
+NEARLY_ALL = 0.8
+"""If at least this share of the cells of columns is yes or no, the others are mistakes, and the columns no levels."""
 LONGEST_SHOWN = 200
 """Characters of a label that a message shows."""
 MOST_DETAILS = 50
 """So many labels that are not in the hierarchy are listed."""
+MOSTLY = 0.5
+"""Of distinct labels, at least this share must contain a separator that is only guessed."""
 MOST_TO_COMPARE = 200_000
 """Characters of names that are searched for a similar one; a suggestion must not make an error slow."""
 
@@ -92,7 +96,8 @@ def from_levels(table: Table, columns: Sequence[str]) -> Stated:
             gap = next(place for place, step in enumerate(steps) if not step)
             deeper = next(place for place in range(gap, len(steps)) if steps[place])
             above = f"the level above it, {columns[gap]!r}, is blank"
-            raise table.error(row, f"column {columns[deeper]!r} is {steps[deeper]!r}, but {above}")
+            what = "fill it in, or leave the deeper levels blank as well"
+            raise table.error(row, f"column {columns[deeper]!r} is {steps[deeper]!r}, but {above}; {what}")
         odd = next((place for place, step in enumerate(filled) if DEFAULT_SEPARATOR in step), None)
         if odd is not None:
             problem = f"{filled[odd][:80]!r} contains {DEFAULT_SEPARATOR!r}, which separates levels; rename it"
@@ -129,14 +134,27 @@ def from_indicators(table: Table, columns: Sequence[str]) -> Stated:
 
 
 def are_indicators(table: Table, columns: Sequence[str]) -> bool:
-    """Whether the columns contain yes or no, and nothing else but blanks."""
-    words: set[str] = set()
+    """Whether the columns contain yes or no, and nothing else but blanks.
+
+    Raises:
+        DataError: nearly all cells do, and some do not.
+    """
+    meant, odd = 0, None
     for column in columns:
-        values = table.frame[column]
-        words.update(values.drop_nulls().unique().cast(pl.String).str.strip_chars().str.to_lowercase().to_list())
-        if not words <= YES | NO | UNSURE:
-            return False
-    return bool(words - UNSURE)
+        words = table.frame[column].cast(pl.String).str.strip_chars().str.to_lowercase()
+        for word, times in words.value_counts().iter_rows():
+            if word in YES | NO:
+                meant += times
+            elif word is not None and word not in UNSURE:
+                odd = (column, word, times, odd[3] + times if odd is not None else times)
+    if odd is None:
+        return meant > 0
+    column, word, _, others = odd
+    if meant < NEARLY_ALL * (meant + others):
+        return False
+    row = int((table.frame[column].cast(pl.String).str.strip_chars().str.to_lowercase() == word).arg_max() or 0)
+    problem = f"expected 1, 0, yes, no or blank for unknown, as in most cells, got {word[:80]!r}"
+    raise table.error(row, f"column {column!r}: {problem}")
 
 
 def _indicator_values(column: pl.Series) -> NDArray[np.int8]:
@@ -238,7 +256,7 @@ class LabelNames:
             node = self._walk(steps)
             if node is not None:
                 return index[node]
-        elif label in self.titles:
+        if label in self.titles:
             return index[self.titles[label]]
         raise DataError(self._unknown(label, steps))
 
@@ -264,22 +282,31 @@ class LabelNames:
         shown = repr(label[:LONGEST_SHOWN]) + ("..." if len(label) > LONGEST_SHOWN else "")
         if label in self.obsolete:
             return f"the label {shown} is obsolete, and nothing replaces it; remove it or choose another"
-        if label in self.ambiguous or steps[-1] in self.ambiguous:
+        if label in self.ambiguous:
             return f"the label {shown} is the name of several nodes; write the path to it"
-        nodes = self.hierarchy.nodes
-        names = [*self.titles, *nodes] if sum(map(len, nodes)) <= MOST_TO_COMPARE else []
-        # Nodes that are named by paths resemble each other; the last step tells more.
-        near = difflib.get_close_matches(steps[-1][:LONGEST_SHOWN], names, n=1)
-        near = near or difflib.get_close_matches(label[:LONGEST_SHOWN], names, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        return f"the label {shown} is not in the hierarchy of {len(nodes)} nodes{hint}"
+        near = self._nearest(label, steps)
+        hint = f"; did you mean {near!r}?" if near is not None else ""
+        return f"the label {shown} is not in the hierarchy of {len(self.hierarchy)} nodes{hint}"
+
+    def _nearest(self, label: str, steps: list[str]) -> str | None:
+        """The node that is spelled most like a label."""
+        nodes, titles = self.hierarchy.nodes, self.hierarchy.titles
+        if sum(map(len, nodes)) > MOST_TO_COMPARE:
+            return None
+        if len(steps) == 1:
+            near = difflib.get_close_matches(label[:LONGEST_SHOWN], [*self.titles, *nodes], n=1)
+            return near[0] if near else None
+        # Nodes that are named by paths resemble each other; the last step tells more, and the whole path decides.
+        last = set(difflib.get_close_matches(steps[-1][:LONGEST_SHOWN], sorted(set(titles)), n=3))
+        path = DEFAULT_SEPARATOR.join(steps)[:LONGEST_SHOWN]
+        ends_alike = [node for node, title in zip(nodes, titles, strict=True) if title in last]
+        near = difflib.get_close_matches(path, ends_alike, n=1) or difflib.get_close_matches(path, nodes, n=1)
+        return near[0] if near else next(iter(ends_alike), None)
 
 
 def path_steps(label: str, separator: str, is_path: bool) -> list[str]:
-    """The steps of a label that is, or may be, a path; blanks around the separator do not matter."""
-    if is_path:
-        return label.split(separator)
-    return [step.strip() for step in label.split(separator.strip() or separator)]
+    """The steps of a label that is, or may be, a path."""
+    return label.split(separator) if is_path else split_path(label, separator)
 
 
 def derive_hierarchy(stated: Stated, path_separator: str | None) -> tuple[Hierarchy, str]:
@@ -296,7 +323,9 @@ def derive_hierarchy(stated: Stated, path_separator: str | None) -> tuple[Hierar
         if not all(steps):
             raise stated.error(stated.labels.index(label), f"the path {label[:80]!r} has an empty step")
         paths.append(DEFAULT_SEPARATOR.join(steps))
-    if not any(DEFAULT_SEPARATOR in path for path in paths):
+    several = sum(DEFAULT_SEPARATOR in path for path in paths)
+    is_guess = path_separator is None and separator != DEFAULT_SEPARATOR
+    if not several or (is_guess and several < MOSTLY * len(paths)):  # a name or two with a slash are no paths
         raise DataError(
             f"the labels, such as {distinct[0][:80]!r}, are single names and say nothing of a hierarchy; give one "
             "(--hierarchy FILE), or write paths such as 'Biota > Corals' (--path-separator names another separator)"
