@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rarenode._io import delimited
-from rarenode._io.delimited import guess_delimiter, read_records, read_text, suffix_of
+from rarenode._io.delimited import Dialect, dialect_of, guess_delimiter, read_records, read_text, suffix_of
 from rarenode.errors import FileFormatError, MissingFileError
 
 TABLE = "id,café\na,1\nb,2\n"
@@ -193,3 +193,18 @@ def test_what_csv_writes_is_read(
     path = write(tmp_path_factory.getbasetemp(), file.getvalue())
     expected = [[cell.strip() for cell in row] for row in rows]
     assert [fields for _, fields in read_records(path, delimiter).rows] == [row for row in expected if any(row)]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("a,b\n1.5,2\n", Dialect()),
+        ("a;b\n1,5;2\n", Dialect(";", decimal_comma=True)),
+        ("\ufeffa;b\n1.5;2\n", Dialect(";", byte_order_mark=True)),
+        ("a;b\nx;y\n", Dialect(";")),
+    ],
+)
+def test_the_dialect_of_a_file(tmp_path: Path, content: str, expected: Dialect) -> None:
+    for name, dialect in (("t.csv", expected), ("t.txt", Dialect())):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        assert dialect_of(tmp_path / name) == dialect

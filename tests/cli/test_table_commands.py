@@ -202,7 +202,7 @@ class TestDoctorOnData:
         result = self.doctor(self.write(tmp_path), "--hierarchy", tmp_path / "taxa.csv", *as_json)
         assert result.exit_code == 1
         assert "line 2: column 'taxa': the label 'Biota > Corals' is not in the hierarchy" in result.stdout
-        assert "did you mean 'Coral'?" in result.stdout
+        assert "did you mean 'Biota > Coral'?" in result.stdout
         assert "did you mean 'Rocks'?" in result.stdout  # every label, not only the first
         if as_json:
             found = json.loads(result.stdout)

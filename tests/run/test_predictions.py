@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rarenode import Hierarchy, Run, Settings
-from rarenode.errors import ArgumentError, DataError
+from rarenode._io.delimited import Dialect
+from rarenode.errors import ArgumentError, DataError, MissingFileError
 from rarenode.hierarchy import Terms
 from rarenode.run import run as module
 from rarenode.run.predictions import Choice, Layout, Predictions, write_predictions
@@ -76,7 +79,7 @@ def by_loops(found: Predictions, choice: Choice) -> list[dict[str, Any]]:
         elif choice.layout == "sets":
             labels = [node for node in likely if has[node]]
             if not choice.all_labels:
-                labels = [n for n in labels if not any(has.get(child) for child in found.hierarchy.children(n))]
+                labels = [n for n in labels if not any(child in labels for child in found.hierarchy.children(n))]
             titles = {} if found.hierarchy.terms is None else {"titles": [title[node] for node in labels]}
             lines.append(key | {"labels": labels} | titles | {"probabilities": [round(p[n], 3) for n in labels]})
         elif choice.layout == "long":
@@ -277,10 +280,59 @@ def test_ids_are_carried_through(run: Run, new: Path, tmp_path: Path) -> None:
     found = run.predict(new)
     assert found.ids == tuple(ids)
     run.predict_to_file(new, tmp_path / "p.csv", choice=Choice("sets"))
-    assert pl.read_csv(tmp_path / "p.csv")["id"].to_list() == ids
+    assert pl.read_csv(tmp_path / "p.csv")["image"].to_list() == ids
+    assert replace(found, id_name="node").to_frame().columns[:2] == ["id", "node"]
     run.predict_to_file(new, tmp_path / "p.tsv", choice=Choice("cafa"))
     lines = (tmp_path / "p.tsv").read_text().splitlines()
     assert list(dict.fromkeys(line.split("\t")[0] for line in lines)) == ids
+
+
+def test_a_csv_file_for_a_spreadsheet(run: Run, new: Path, tmp_path: Path) -> None:
+    choice = Choice(dialect=Dialect(";", decimal_comma=True, byte_order_mark=True))
+    written = run.predict_to_file(new, tmp_path / "p.csv", choice=choice)
+    content = (tmp_path / "p.csv").read_bytes()
+    assert content.count(codecs.BOM_UTF8) == 1
+    header, first = content.decode("utf-8-sig").splitlines()[:2]
+    assert header == "image;node;title;probability;decided;uncertainty"
+    assert re.fullmatch(r"IMG 1\.0;[^;]+;[^;]+;\d+,\d+;[01];\d+,\d+(e-\d+)?", first)
+    assert written.lines == content.count(b"\n") - 1
+    run.predict_to_file(new, tmp_path / "s.csv", choice=replace(choice, layout="sets"))
+    cells = pl.read_csv(tmp_path / "s.csv", separator=";")["probabilities"].to_list()
+    assert all(re.fullmatch(r"\d,\d{3}(;\d,\d{3})*", cell) for cell in cells)
+
+
+def test_rows_without_labels_are_counted(run: Run, new: Path, tmp_path: Path) -> None:
+    assert run.predict_to_file(new, tmp_path / "p.csv").without_labels == 0
+    assert run.predict_to_file(new, tmp_path / "p.csv", min_confidence=1.0).without_labels == 23
+
+
+def test_the_data_are_not_overwritten(run: Run, new: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.csv"
+    copy.write_bytes(new.read_bytes())
+    (tmp_path / "link.csv").symlink_to(copy)
+    for out in (copy, tmp_path / "link.csv"):
+        for data in (copy, [str(copy)]):
+            with pytest.raises(ArgumentError, match="the predictions would replace the data"):
+                run.predict_to_file(data, out)
+    assert copy.read_bytes() == new.read_bytes()
+
+
+def test_data_that_are_not_there_are_named(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError, match=r"^[^ ]*nothing\.csv: "):
+        run.predict_to_file(tmp_path / "nothing.csv", tmp_path / "p.csv")
+
+
+def test_cafa_has_no_quotes(tmp_path: Path) -> None:
+    ones = np.ones((1, 1), dtype=np.float32)
+    for name, told in (('a "b", c', None), ("a\tb", "contains a tab or a line break")):
+        flat = Hierarchy.from_edges([], nodes=[name])
+        found = Predictions(flat, np.array([True]), ones, ones > 0, ones, "by hand", ("x",))
+        if told is None:
+            found.write(tmp_path / "p.tsv", layout="cafa")
+            assert (tmp_path / "p.tsv").read_text() == f"x\t{name}\t1.000\n"
+        else:
+            with pytest.raises(ArgumentError, match=told):
+                found.write(tmp_path / "p.tsv", layout="cafa")
 
 
 def test_files_and_rows_are_predicted_alike(run: Run, new: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +22,18 @@ MOST_BYTES = 1 << 32
 LONGEST_FIELD = 1 << 20
 SAMPLE, SAMPLE_SIZE = 20, 1 << 20
 """Records and characters from which the delimiter is guessed."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV file is written; that of a spreadsheet depends on its country."""
+
+    delimiter: str = ","
+    decimal_comma: bool = False
+    byte_order_mark: bool = False
+
+
+COMMA_SEPARATED = Dialect()
 
 
 @dataclass(frozen=True)
@@ -177,6 +191,20 @@ def _records(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[
             csv.field_size_limit(before)
         if any(field.strip() for field in fields):
             yield begins, fields
+
+
+def dialect_of(path: Path | str) -> Dialect:
+    """The dialect of a CSV file, from its first records; that of any other file is the usual one."""
+    if suffix_of(path) != ".csv":
+        return COMMA_SEPARATED
+    text = read_text(path)
+    delimiter = guess_delimiter(text, ".csv")
+    sample = [fields for _, fields in islice(_records(Path(path), text, delimiter), SAMPLE)]
+    cells = [cell.strip() for fields in sample[1:] for cell in fields]
+    commas = sum(re.fullmatch(r"[+-]?\d+,\d+", cell) is not None for cell in cells)
+    points = sum(re.fullmatch(r"[+-]?\d+\.\d+", cell) is not None for cell in cells)
+    mark = Path(path).read_bytes()[:3] == codecs.BOM_UTF8
+    return Dialect(delimiter, delimiter != "," and commas > points, mark)
 
 
 def guess_delimiter(text: str, suffix: str = "") -> str:

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from rarenode._io.delimited import COMMA_SEPARATED, Dialect, dialect_of
+from rarenode._io.files import is_file
 from rarenode._io.text import counted
 from rarenode.cli.options import OtherThresholds, Quiet, Root, RunFolder, Split, one_or_all
 from rarenode.config.choices import Uncertainty
@@ -64,7 +66,11 @@ def predict(
 
     long: a line for each row and node, with the columns id (or row, counted from 0), node, title, probability, decided
     and uncertainty. wide: a line for each row, a column for each node. sets: a line for each row, with the deepest
-    decided labels. cafa: id, term and score, as the CAFA challenges have it.
+    decided labels, their titles and probabilities, each in a cell. cafa: id, term and score, as the CAFA challenges
+    have it.
+
+    long, wide and sets call the column of ids as DATA does. A CSV file has the delimiter, decimal sign and byte-order
+    mark of DATA, so that the same spreadsheet opens both. cafa has scores of at least 0.001.
 
     Columns are found by their names; labels in DATA are ignored. A parent's probability is never below its child's. A
     node is decided (1, otherwise 0) where its probability reaches the model's threshold for it; where a node is
@@ -91,10 +97,10 @@ def predict(
     opened = Run(run)
     if separator is None:
         separator = opened.model.reading.separator if opened.model.reading is not None else ";"
-    rows, lines = opened.predict_to_file(
+    written = opened.predict_to_file(
         one_or_all(data),
         out,
-        choice=Choice(layout, decided_only, min_probability, all_labels, separator, most_terms),
+        choice=Choice(layout, decided_only, min_probability, all_labels, separator, most_terms, _dialect(data[0])),
         split=split,
         thresholds=thresholds,
         min_confidence=min_confidence,
@@ -104,4 +110,11 @@ def predict(
     )
     if not quiet:
         nodes = counted(int(opened.model.scored.sum()), "node")
-        print(f"{out}: {counted(rows, 'row')} x {nodes}, {counted(lines, 'line')}")
+        print(f"{out}: {counted(written.rows, 'row')} x {nodes}, {counted(written.lines, 'line')}")
+        if written.without_labels:
+            print(f"{counted(written.without_labels, 'row')} without a label: no node is probable enough")
+
+
+def _dialect(data: str) -> Dialect:
+    """That of the data, so that what opens the one opens the other."""
+    return dialect_of(data) if is_file(Path(data)) else COMMA_SEPARATED

@@ -22,12 +22,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.delimited import COMMA_SEPARATED, Dialect
 from rarenode._io.files import replacing
 from rarenode._io.text import counted, storable
-from rarenode.errors import ArgumentError
+from rarenode.errors import ArgumentError, RarenodeError
 from rarenode.hierarchy import Hierarchy
 
 Layout = Literal["long", "wide", "sets", "cafa"]
+OWN_COLUMNS = ("row", "node", "title", "probability", "decided", "uncertainty", "labels", "titles", "probabilities")
 SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl")
 MOST_TERMS = 1500
 """CAFA takes at most so many terms for each target."""
@@ -50,6 +52,8 @@ class Choice:
     """In ``sets``: between the labels of a cell."""
     most_terms: int = MOST_TERMS
     """In ``cafa``: the most probable terms of each row, at most so many."""
+    dialect: Dialect = COMMA_SEPARATED
+    """How a CSV file is written."""
 
     def __post_init__(self) -> None:
         if self.layout not in get_args(Layout):
@@ -81,6 +85,8 @@ class Predictions:
     """The names of the rows, if they have any."""
     first_row: int = field(default=0, repr=False)
     """The number of the first row, if these are a part of more."""
+    id_name: str = "id"
+    """What the column of ids is called, unless another column of the table is called so."""
 
     def __len__(self) -> int:
         return len(self.probs)
@@ -104,8 +110,11 @@ class Predictions:
     @property
     def deepest(self) -> NDArray[np.bool_]:
         """(rows, nodes): decided nodes none of whose children is decided: the labels that imply all others."""
+        return self._deepest_of(self.decided)
+
+    def _deepest_of(self, labels: NDArray[np.bool_]) -> NDArray[np.bool_]:
         every = np.zeros((len(self.hierarchy), len(self)), dtype=np.bool_)
-        every[self.scored] = self.decided.T
+        every[self.scored] = labels.T
         parents, starts = self.hierarchy.families
         if len(parents):
             below = np.logical_or.reduceat(every[self.hierarchy.edge_children], starts[:-1], axis=0)
@@ -139,7 +148,8 @@ class Predictions:
             return {"row": (rows + self.first_row).astype(np.uint32)}
         import polars as pl  # noqa: PLC0415
 
-        return {"id": pl.Series([self.ids[row] for row in rows.tolist()], dtype=pl.String)}
+        name = "id" if self.id_name in OWN_COLUMNS else storable(self.id_name)
+        return {name: pl.Series([self.ids[row] for row in rows.tolist()], dtype=pl.String)}
 
     def _chosen(self, choice: Choice) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         kept = self.probs >= choice.min_probability
@@ -190,7 +200,9 @@ class Predictions:
     def _sets(self, choice: Choice) -> Any:
         import polars as pl  # noqa: PLC0415
 
-        chosen = (self.decided if choice.all_labels else self.deepest) & (self.probs >= choice.min_probability)
+        chosen = self.decided & (self.probs >= choice.min_probability)
+        if not choice.all_labels:
+            chosen = self._deepest_of(chosen)
         nodes, titles = self.nodes, self.titles
         odd = next((node for node in nodes if choice.separator in node), None)
         if odd is not None:
@@ -202,8 +214,10 @@ class Predictions:
         }
         if self.hierarchy.terms is not None:
             columns["titles"] = [choice.separator.join(storable(titles[node]) for node in row) for row in found]
+        point = "," if choice.dialect.decimal_comma else "."
         columns["probabilities"] = [
-            choice.separator.join(f"{self.probs[number, node]:.3f}" for node in row) for number, row in enumerate(found)
+            choice.separator.join(f"{self.probs[number, node]:.3f}".replace(".", point) for node in row)
+            for number, row in enumerate(found)
         ]
         return pl.DataFrame(self._keys(np.arange(len(self))) | columns)
 
@@ -218,6 +232,9 @@ class Predictions:
             among = np.zeros_like(kept)
             np.put_along_axis(among, order, True, axis=1)
             kept &= among
+        odd = next((node for node in self.nodes if any(each in node for each in "\t\n\r")), None)
+        if odd is not None:
+            raise ArgumentError(f"the node {odd!r} contains a tab or a line break, which the layout cafa cannot have")
         rows, columns = np.nonzero(kept)
         scores = self.probs[rows, columns]
         order = np.lexsort((columns, -scores, rows))
@@ -262,11 +279,20 @@ def write_predictions(parts: Iterable[Predictions], path: Path | str, choice: Ch
                         file.write("".join(f"{line}\n" for line in _json_lines(frame, each, choice)).encode("utf-8"))
                     else:
                         tabs = suffix == ".tsv" or choice.layout == "cafa"
-                        header = number == 0 and choice.layout != "cafa"
-                        frame.write_csv(file, separator="\t" if tabs else ",", include_header=header)
+                        is_csv = not tabs
+                        frame.write_csv(
+                            file,
+                            separator=choice.dialect.delimiter if is_csv else "\t",
+                            include_header=number == 0 and choice.layout != "cafa",
+                            include_bom=number == 0 and is_csv and choice.dialect.byte_order_mark,
+                            decimal_comma=is_csv and choice.dialect.decimal_comma,
+                            quote_style="never" if choice.layout == "cafa" else "necessary",
+                        )
                 return lines
+    except RarenodeError:
+        raise
     except OSError as error:
-        raise ArgumentError(f"{path} cannot be written: {error}") from None
+        raise ArgumentError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def _json_lines(frame: Any, predictions: Predictions, choice: Choice) -> Iterator[str]:
@@ -276,7 +302,7 @@ def _json_lines(frame: Any, predictions: Predictions, choice: Choice) -> Iterato
         if choice.layout == "sets":
             for name in ("labels", "probabilities"):
                 record[name] = record[name].split(choice.separator) if record[name] else []
-            record["probabilities"] = [float(each) for each in record["probabilities"]]
+            record["probabilities"] = [float(each.replace(",", ".")) for each in record["probabilities"]]
             if "titles" in record:  # which may contain the separator
                 record["titles"] = [storable(title_of[label]) for label in record["labels"]]
         yield json.dumps(record, ensure_ascii=False)

@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -39,6 +39,15 @@ from rarenode.training.train import require_labels
 CELLS_AT_A_TIME = 1 << 22
 """Rows are predicted into files in parts of about so many probabilities."""
 TRAINED_ON = "the model was trained on these rows; scores on new rows will be lower"
+
+
+class Written(NamedTuple):
+    """What `Run.predict_to_file` wrote."""
+
+    rows: int
+    lines: int
+    without_labels: int
+    """Rows for which no node was decided."""
 
 
 class Run:
@@ -227,7 +236,7 @@ class Run:
         uncertainty: str = "gmu",
         root: Path | str | None = None,
         progress: Progress | None = None,
-    ) -> tuple[int, int]:
+    ) -> Written:
         """Predict rows into a file, some at a time: neither rows in Parquet nor predictions need fit into memory.
 
         Args:
@@ -242,29 +251,33 @@ class Run:
             progress: shows how far it is.
 
         Returns:
-            How many rows were predicted, and how many lines written.
+            How many rows were predicted, how many lines written, and how many rows have no label.
         """
         check_kind(uncertainty)
         choice = Choice() if choice is None else choice
         check_output(Path(out), choice.layout)
+        sources = [data] if isinstance(data, str | Path) else data if isinstance(data, list | tuple) else []
+        if any(_is_same_file(each, out) for each in sources):
+            raise ArgumentError(f"{out}: the predictions would replace the data; choose another name (--out)")
         model, display = self.model, progress or Progress(quiet=True)
         at_a_time = max(1, CELLS_AT_A_TIME // max(1, len(model.hierarchy)))
-        rows = 0
+        rows = without_labels = 0
 
         def predicted() -> Iterator[Predictions]:
-            nonlocal rows
+            nonlocal rows, without_labels
             for part, total in self._parts(data, split, root, at_a_time if thresholds is None else None):
                 display.start("predicting", max(1, total), rows) if not rows else None
                 found = self._predict(part, thresholds, min_confidence, uncertainty)
                 yield replace(found, first_row=rows)
                 rows += len(part)
+                without_labels += int(np.count_nonzero(~found.decided.any(axis=1)))
                 display.update(rows, f"{rows:,} of {total:,} rows")
 
         try:
             lines = write_predictions(predicted(), out, choice)
         finally:
             display.stop()
-        return rows, lines
+        return Written(rows, lines, without_labels)
 
     def _predict(self, rows: Dataset, thresholds: str | None, min_confidence: float, uncertainty: str) -> Predictions:
         model = self.model
@@ -282,6 +295,7 @@ class Run:
             uncertainty=output.uncertainty[:, scored],
             thresholds=chosen.in_words(fitted_here=thresholds is not None),
             ids=rows.ids,
+            id_name=(rows.reading.id if rows.reading is not None else None) or "id",
         )
 
     def _parts(
@@ -417,9 +431,7 @@ class Run:
         here = replace(rows, scored=self.model.scored).fingerprint
         if here in {self.model.fingerprints.get(name) for name in ("data", "train", "valid")}:
             return True
-        with suppress(OSError, ValueError):  # the source is not there, or is not a path at all
-            return bool(rows.name) and Path(rows.name).samefile(self.model.source)
-        return False
+        return bool(rows.name) and _is_same_file(rows.name, self.model.source)
 
     def _is_finished(self, rows: Dataset, settings: Settings, resume: bool) -> bool:
         """Whether this very training is done; another one in the folder is an error."""
@@ -483,6 +495,12 @@ class Run:
         else:
             return
         write_report(Report((replace(part, examination=self.files.examination()),)), self.folder / REPORT)
+
+
+def _is_same_file(one: Path | str, other: Path | str) -> bool:
+    with suppress(OSError, ValueError):  # one of them is not there, or is not a path at all
+        return Path(one).samefile(other)
+    return False
 
 
 def _with_parts(model: TrainedModel, opened: Dataset | DatasetSplits) -> TrainedModel:
