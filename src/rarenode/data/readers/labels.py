@@ -32,7 +32,7 @@ UNSURE = frozenset({"", "?", "na", "nan", "unknown"})
 LONGEST_SHOWN = 200
 """Characters of a label that a message shows."""
 MOST_DETAILS = 50
-"""So many labels that are not in the hierarchy are listed."""
+"""So many labels that are not in the hierarchy, or contradictions, are listed."""
 MOST_TO_COMPARE = 200_000
 """Characters of names that are searched for a similar one; a suggestion must not make an error slow."""
 
@@ -356,10 +356,16 @@ def _check_contradictions(stated: Stated, hierarchy: Hierarchy, columns: NDArray
     """Refuse a row that is said not to have a node, but to have it, or a node below it."""
     absent = np.flatnonzero((stated.values == 0) & (columns >= 0))
     wrong = absent[hierarchy.close(present)[stated.rows[absent], columns[absent]]]
-    if len(wrong):
-        statement = int(wrong[0])
+    if not len(wrong):
+        return
+    problems = []
+    for statement in wrong[:MOST_DETAILS].tolist():
         row, node = stated.rows[statement], hierarchy.nodes[columns[statement]]
         has = [hierarchy.nodes[column] for column in np.flatnonzero(present[row]).tolist()]
         below = next((each for each in has if node in hierarchy.ancestors(each)), None)
         why = "present as well" if node in has or below is None else f"{below!r}, which is below it, present"
-        raise stated.error(statement, f"{node!r} is said to be absent, but {why}; remove one of the two")
+        problems.append(f"{node!r} is said to be absent, but {why}; remove one of the two")
+    rest = f" ({counted(len(wrong) - 1, 'more contradiction')})" if len(wrong) > 1 else ""
+    error = stated.error(int(wrong[0]), problems[0] + rest)
+    error.details = tuple(str(stated.error(int(each), text)) for each, text in zip(wrong, problems, strict=False))
+    raise error
