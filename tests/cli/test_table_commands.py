@@ -285,7 +285,8 @@ class TestDoctorOnData:
         assert "1 row of" in result.stdout
         assert "has the same features as a row of" in result.stdout
         assert result.exit_code == 3
-        succeed("fit", tmp_path / "a.csv", tmp_path / "b.csv", *options, "--out", tmp_path / "run", "--no-report", *TINY)
+        how = (*options, "--out", tmp_path / "run", "--no-report", *TINY)
+        succeed("fit", tmp_path / "a.csv", tmp_path / "b.csv", *how)
 
     @pytest.mark.parametrize(
         ("arguments", "told"),

@@ -327,7 +327,8 @@ def to_matrix(
             column_of[label] = -1 if column is None else column
     if unknown:
         label, problem = next(iter(unknown.items()))
-        rest = f" ({len(unknown) - 1} more labels are not in it either)" if len(unknown) > 1 else ""
+        more = len(unknown) - 1
+        rest = f" ({counted(more, 'more label')} {'is' if more == 1 else 'are'} not in it either)" if more else ""
         wrong = stated.error(stated.labels.index(label), f"{problem}{rest}")
         places = list(unknown.items())[:MOST_DETAILS]
         wrong.details = tuple(str(stated.error(stated.labels.index(each), text)) for each, text in places)
