@@ -212,7 +212,10 @@ class TestDoctorOnData:
     @pytest.mark.parametrize("as_json", [(), ("--json",)])
     def test_errors(self, tmp_path: Path, as_json: tuple[str, ...]) -> None:
         (tmp_path / "taxa.csv").write_text("taxon\nBiota > Coral\nBiota > Sponges\nRocks\n")
-        result = self.doctor(self.write(tmp_path), "--hierarchy", tmp_path / "taxa.csv", *as_json)
+        path, hierarchy = self.write(tmp_path), ("--hierarchy", tmp_path / "taxa.csv")
+        told = fail(DataError, "fit", path, *SURVEY, *hierarchy, "--out", tmp_path / "run")
+        assert told.endswith("(1 more label is not in it either)")
+        result = self.doctor(path, *hierarchy, *as_json)
         assert result.exit_code == 1
         assert "line 2: column 'taxa': the label 'Biota > Corals' is not in the hierarchy" in result.stdout
         assert "did you mean 'Coral'?" in result.stdout
@@ -309,6 +312,10 @@ class TestDoctorOnData:
         first = json.loads(result.stdout)["findings"][0]
         assert first["severity"] == "error"
         assert told in first["text"]
+
+    def test_a_column_that_is_not_there(self, tmp_path: Path) -> None:
+        path = self.write(tmp_path, **{f"x{column}": pl.lit(1) for column in range(6)})
+        assert self.doctor(path, "--weight", "effort").stdout.count("and 1 more column\n") == 1
 
     def test_what_fit_refuses(self, tmp_path: Path) -> None:
         path = self.write(tmp_path, effort=pl.lit(0.0))

@@ -241,7 +241,7 @@ def test_coarse_features_are_no_copies() -> None:
 
 def weighted(weight: float) -> Dataset:
     weights = np.full(ROWS, weight, dtype=np.float32)
-    return replace(sound(), sample_weight=weights, reading=TableOptions(labels="taxa", weight="effort"))
+    return replace(sound(), sample_weight=weights, reading=TableOptions(labels=("taxa",), weight="effort"))
 
 
 def large(values: Any) -> Dataset:

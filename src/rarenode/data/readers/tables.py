@@ -404,4 +404,4 @@ def _stated(table: Table, ids: tuple[str, ...] | None, options: TableOptions) ->
 
 def _some(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:8])
-    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more columns"
+    return shown if len(names) <= 8 else f"{shown} and {counted(len(names) - 8, 'more column')}"
