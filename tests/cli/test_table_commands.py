@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -314,7 +315,8 @@ class TestDoctorOnData:
         assert told in first["text"]
 
     def test_a_column_that_is_not_there(self, tmp_path: Path) -> None:
-        path = self.write(tmp_path, **{f"x{column}": pl.lit(1) for column in range(6)})
+        columns: dict[str, Any] = {f"x{column}": pl.lit(1) for column in range(6)}
+        path = self.write(tmp_path, **columns)
         assert self.doctor(path, "--weight", "effort").stdout.count("and 1 more column\n") == 1
 
     def test_what_fit_refuses(self, tmp_path: Path) -> None:
