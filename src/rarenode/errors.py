@@ -33,6 +33,8 @@ class RarenodeError(Exception):
 
     details: tuple[str, ...] = ()
     """One sentence for each thing that is wrong, where several are; the message is about the first."""
+    rows: int | None = None
+    """How many rows the table has that cannot be used; None if they could not be counted."""
 
 
 class ArgumentError(RarenodeError, ValueError):

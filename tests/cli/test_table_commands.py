@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -51,6 +52,18 @@ class TestSurvey:
         assert found["trained_on"] is False
         assert found["f1"] == Run(trained).evaluate(survey / "test.csv").scores.all.f1
         assert json.loads(succeed("evaluate", trained, survey / "train.csv", "--json"))["trained_on"] is True
+
+    def test_what_counts_in_an_evaluation(self, survey: Path, trained: Path, tmp_path: Path) -> None:
+        frame = pl.read_csv(survey / "test.csv")[:20]
+        frame.with_columns(taxa=pl.when(pl.int_range(pl.len()) > 2).then(pl.col("taxa"))).write_csv(tmp_path / "t.csv")
+        model = Run(trained).model
+        data = Dataset.read(tmp_path / "t.csv", labels="taxa", id="image", hierarchy=model.hierarchy)
+        nodes = int((data.Y.any(axis=0) & model.scored).sum())
+        shown = " ".join(succeed("evaluate", trained, tmp_path / "t.csv").split())
+        assert f"{nodes} of {model.scored.sum()} scored nodes have rows here; the others count as 0" in shown
+        assert "; 3 rows without labels are left out" in shown
+        found = json.loads(succeed("evaluate", trained, tmp_path / "t.csv", "--json"))
+        assert (found["rows"], found["rows_without_labels"], found["nodes_with_rows"]) == (17, 3, nodes)
 
     @pytest.mark.parametrize("layout", ["long", "wide", "sets", "cafa"])
     def test_predict(self, survey: Path, trained: Path, tmp_path: Path, layout: str) -> None:
@@ -176,13 +189,13 @@ class TestDoctorOnData:
         (tmp_path / "taxa.csv").write_text("taxon\nBiota > Corals\nBiota > Sponges\nRock\nMud\n")
         result = self.doctor(self.write(tmp_path), "--hierarchy", tmp_path / "taxa.csv")
         assert result.exit_code == 0
-        assert "note  nodes: 1 node of 5 have no row, 1 of them leaves (Mud)" in result.stdout
+        assert "note  nodes: 1 node of 5 has no row (Mud); a model cannot learn it" in result.stdout
 
     def test_warnings(self, tmp_path: Path) -> None:
         path = self.write(tmp_path, zone=pl.lit(5))
         result = self.doctor(path)
         assert result.exit_code == 3
-        assert "warning  features: 1 feature is constant (zone); they say nothing" in result.stdout
+        assert "warning  features: 1 feature is constant (zone); it says nothing; leave it out" in result.stdout
         found = json.loads(self.doctor(path, "--json").stdout)
         assert [(each["severity"], each["examples"]) for each in found["findings"]] == [("warning", ["zone"])]
         assert found["fit"].startswith("4 trainings")
@@ -194,12 +207,16 @@ class TestDoctorOnData:
         result = self.doctor(train, tmp_path / "test.csv")
         assert result.exit_code == 3
         assert "2 rows of" in result.stdout
-        assert "are in" in result.stdout
+        assert "have the same features as a row of" in result.stdout
+        assert "(i10 = i10, i11 = i11)" in result.stdout
 
     @pytest.mark.parametrize("as_json", [(), ("--json",)])
     def test_errors(self, tmp_path: Path, as_json: tuple[str, ...]) -> None:
         (tmp_path / "taxa.csv").write_text("taxon\nBiota > Coral\nBiota > Sponges\nRocks\n")
-        result = self.doctor(self.write(tmp_path), "--hierarchy", tmp_path / "taxa.csv", *as_json)
+        path, hierarchy = self.write(tmp_path), ("--hierarchy", tmp_path / "taxa.csv")
+        told = fail(DataError, "fit", path, *SURVEY, *hierarchy, "--out", tmp_path / "run")
+        assert told.endswith("(1 more label is not in it either)")
+        result = self.doctor(path, *hierarchy, *as_json)
         assert result.exit_code == 1
         assert "line 2: column 'taxa': the label 'Biota > Corals' is not in the hierarchy" in result.stdout
         assert "did you mean 'Biota > Coral'?" in result.stdout
@@ -215,6 +232,10 @@ class TestDoctorOnData:
         result = run("doctor", tmp_path / "t.csv", "--labels", "Biota,Corals", "--hierarchy", tmp_path / "taxa.csv")
         assert result.exit_code == 1
         assert "line 2: column 'Biota': 'Biota' is said to be absent, but" in result.stdout
+        (tmp_path / "t.csv").write_text("x,Biota,Corals\n1,0,1\n2,1,1\n3,0,1\n")
+        result = run("doctor", tmp_path / "t.csv", "--labels", "Biota,Corals", "--hierarchy", tmp_path / "taxa.csv")
+        assert result.stdout.count("is said to be absent") == 2
+        assert "line 4: column 'Biota'" in result.stdout
 
     def test_the_sample(self, survey: Path) -> None:
         options = ("--hierarchy", survey / "taxonomy.csv", "--json")
@@ -227,10 +248,92 @@ class TestDoctorOnData:
         assert "at most about" in json.loads(result.stdout)["fit"]
 
     def test_files_that_are_none(self, tmp_path: Path) -> None:
-        fail(MissingFileError, "doctor", tmp_path / "no.csv", *SURVEY)
-        result = run("doctor", tmp_path, *SURVEY)
+        for path, told in ((tmp_path / "no.csv", "there is no such file"), (tmp_path, "it is a folder")):
+            result = run("doctor", path, *SURVEY)
+            assert result.exit_code == 1
+            assert f"{path}: it cannot be used yet" in result.stdout
+            assert told in result.stdout
+
+    def test_all_problems_in_one_go(self, tmp_path: Path) -> None:
+        """Columns, weights and labels."""
+        (tmp_path / "taxa.csv").write_text("taxon\nBiota > Coral\nBiota > Sponges\nRock\n")
+        path = self.write(
+            tmp_path,
+            code=pl.format("c{}", pl.int_range(pl.len())),
+            day=pl.lit("2024-05-01"),
+            effort=pl.lit(-1),
+        )
+        options = ("--hierarchy", tmp_path / "taxa.csv", "--weight", "effort")
+        result = self.doctor(path, *options)
         assert result.exit_code == 1
-        assert "it is a folder" in result.stdout
+        assert f"{path}: 120 rows, which cannot be used yet" in result.stdout
+        found = json.loads(self.doctor(path, *options, "--json").stdout)
+        assert found["rows"] == 120
+        told = [each["text"] for each in found["findings"]]
+        columns = ["column 'code' has 120", "column 'day' contains dates", "column 'effort' must"]
+        expected = [*columns, "did you mean 'Coral'"]
+        assert len(told) == len(expected)
+        assert all(part in text for part, text in zip(expected, told, strict=True)), told
+        error = fail(DataError, "fit", path, *SURVEY, *options, "--out", tmp_path / "run")
+        assert "column 'code' has 120" in error
+        assert error.endswith("(3 more problems; `rarenode doctor` lists them all)")
+
+    def test_labels_in_a_file_of_their_own(self, tmp_path: Path) -> None:
+        train = self.write(tmp_path)
+        frame = pl.read_csv(train)
+        frame.select("image", "taxa").write_csv(tmp_path / "labels.csv")
+        frame[:80].drop("taxa").write_csv(tmp_path / "a.csv")
+        frame[79:].drop("taxa").write_csv(tmp_path / "b.csv")
+        options = ("--labels", tmp_path / "labels.csv", "--id", "image")
+        result = run("doctor", tmp_path / "a.csv", tmp_path / "b.csv", *options, "--no-time")
+        assert "1 row of" in result.stdout
+        assert "has the same features as a row of" in result.stdout
+        assert result.exit_code == 3
+        how = (*options, "--out", tmp_path / "run", "--no-report", *TINY)
+        succeed("fit", tmp_path / "a.csv", tmp_path / "b.csv", *how)
+
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            (("no.csv", "--labels", "taxa"), "there is no such file"),
+            (("survey.csv", "--labels", "taxon", "--id", "image"), "has no column 'taxon'"),
+            (("survey.csv", "--labels", "no.csv", "--id", "image"), "no.csv: no such file"),
+            (("survey.csv", *SURVEY, "--hierarchy", "no.csv"), "no.csv"),
+            (("survey.csv", "ragged.csv", *SURVEY), "ragged.csv, line 2"),
+        ],
+    )
+    def test_json_of_errors(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], told: str
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        self.write(tmp_path)
+        Path("ragged.csv").write_text("image,depth,taxa\na,1,Rock,2\n")
+        result = run("doctor", *arguments, "--no-time", "--json")
+        assert result.exit_code == run("doctor", *arguments, "--no-time").exit_code == 1
+        first = json.loads(result.stdout)["findings"][0]
+        assert first["severity"] == "error"
+        assert told in first["text"]
+
+    def test_a_column_that_is_not_there(self, tmp_path: Path) -> None:
+        columns: dict[str, Any] = {f"x{column}": pl.lit(1) for column in range(6)}
+        path = self.write(tmp_path, **columns)
+        assert self.doctor(path, "--weight", "effort").stdout.count("and 1 more column\n") == 1
+
+    def test_what_fit_refuses(self, tmp_path: Path) -> None:
+        path = self.write(tmp_path, effort=pl.lit(0.0))
+        told = f"{path}: all weights in column 'effort' are 0"
+        result = self.doctor(path, "--weight", "effort")
+        assert result.exit_code == 1
+        assert told in result.stdout
+        assert "A fit with" not in result.stdout
+        out = ("--out", tmp_path / "run")
+        assert told in fail(DataError, "fit", path, *SURVEY, "--weight", "effort", *out)
+        path = self.write(tmp_path, 1)
+        assert f"{path}: there is only 1 labelled row" in self.doctor(path).stdout
+        assert f"{path}: there is only 1 labelled row" in fail(DataError, "fit", path, *SURVEY, *out)
+        path = self.write(tmp_path, size=pl.when(pl.int_range(pl.len()) == 0).then(1e149).otherwise(0.0))
+        assert f"{path}: column 'size' has values as large as 1e+149" in self.doctor(path).stdout
+        assert f"{path}: row 0, feature 1" in fail(DataError, "fit", path, *SURVEY, *out, "--epochs", "1")
 
 
 class TestDoctorOnARun:
@@ -267,11 +370,28 @@ class TestDoctorOnARun:
         frame.with_columns(taxa=pl.lit(None, dtype=pl.String)).write_csv(tmp_path / "none.csv")
         assert json.loads(succeed("doctor", trained, tmp_path / "none.csv", "--json"))["judged"] == 0
 
-    def test_without_rows_it_says_what_is_known_from_training(self, trained: Path) -> None:
+    def test_without_labels_it_says_what_is_known_from_training(self, survey: Path, trained: Path) -> None:
         found = json.loads(succeed("doctor", trained, "--json"))
         assert found["judged"] == 0
         assert all(node["training_rows"] < 5 for node in found["nodes"])
         assert "Nodes to annotate next" in succeed("doctor", trained)
+        assert "Nodes to annotate next" in succeed("doctor", trained, survey / "new.csv")
+
+    def test_json_of_errors(self, trained: Path, tmp_path: Path) -> None:
+        (tmp_path / "ragged.csv").write_text("image,depth_m\na,1,2\n")
+        result = run("doctor", trained, tmp_path / "ragged.csv", "--json")
+        assert result.exit_code == 1
+        finding = json.loads(result.stdout)["findings"][0]
+        assert finding["severity"] == "error"
+        assert "ragged.csv, line 2" in finding["text"]
+        assert "ragged.csv, line 2" in fail(FileFormatError, "doctor", trained, tmp_path / "ragged.csv")
+
+
+def test_help() -> None:
+    shown = succeed("doctor", "--help")
+    assert "3    warnings" in shown
+    assert "[default: (is_a)]" in " ".join(shown.split())
+    assert "3    doctor has warnings" in succeed("--help")
 
 
 # --- hierarchy -------------------------------------------------------------------------------------------------------

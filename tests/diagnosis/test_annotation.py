@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from rarenode import Hierarchy, diagnose
 from rarenode.diagnosis.annotation import suggest
+from rarenode.diagnosis.titles import distinct_titles
+from rarenode.hierarchy.dag import Terms
 from rarenode.thresholds import Thresholds
 
 
@@ -103,3 +105,30 @@ def test_nodes_with_a_diagnosis_are_those_that_are_missed() -> None:
     assert (found.judged, found.missed) == (4, 3)
     assert [node.node for node in found.nodes] == ["a", "c"]
     assert all(node.why == diagnosis.explain(flat.index[node.node]) for node in found.nodes)
+
+
+def test_titles_that_several_nodes_have() -> None:
+    reef = "Reef > " + "Very long name of a group of organisms > " * 2
+    tree = Hierarchy.from_paths(["Algae > Brown", f"{reef}Sponges > Brown"])
+    found = suggest(tree, np.zeros(len(tree), dtype=np.int64), np.ones(len(tree), dtype=np.bool_))
+    titles = {node.node: node.title for node in found.nodes}
+    assert titles["Algae > Brown"] == "Algae > Brown"
+    shown = titles[f"{reef}Sponges > Brown"]
+    assert shown.startswith("...")
+    assert shown.endswith("> Sponges > Brown")
+    assert len(shown) == 60
+    probs = np.full((1, len(tree)), 0.5, dtype=np.float32)
+    training = np.array([0 if node.endswith("Brown") else 99 for node in tree.nodes])
+    why = suggest(tree, training, np.ones(len(tree), dtype=np.bool_), probs=probs).rows[0].why
+    assert why.startswith(f"uncertain about Algae > Brown 0.50, {shown} 0.50, ")
+
+
+def test_titles_of_nodes_that_have_ids() -> None:
+    tree = Hierarchy.from_edges([("g1", "g2"), ("g1", "g3")]).with_terms(Terms(("life", "leg", "leg")))
+    assert distinct_titles(tree) == ("life", "leg (g2)", "leg (g3)")
+
+
+def test_titles_that_differ_only_where_they_would_be_cut() -> None:
+    ends = " > ".join(["Very long name of a group of organisms"] * 2)
+    tree = Hierarchy.from_paths([f"A > {ends}", f"B > {ends}"])
+    assert len(set(distinct_titles(tree))) == len(tree)

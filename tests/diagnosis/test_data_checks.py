@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 
 from rarenode import Dataset, Hierarchy
 from rarenode.data.split import folds
+from rarenode.data.table_options import TableOptions
 from rarenode.diagnosis.data_checks import Examination, examine
 
 TREE = Hierarchy.from_paths(["Biota > Corals", "Biota > Sponges", "Rock"])
@@ -114,7 +115,7 @@ def named_like_corals(data: Dataset) -> Any:
 
 
 PLANTED: dict[str, tuple[Change, str, tuple[str, ...]]] = {
-    "no labels": (with_known(nothing), "error: labels: no row has labels", ()),
+    "no labels": (with_known(nothing), "error: labels: survey.csv: no row has labels", ()),
     "some rows without": (
         with_known(no_rows), "warning: labels: 4 rows of 120 have no labels, and are not used for training", (),
     ),
@@ -125,7 +126,7 @@ PLANTED: dict[str, tuple[Change, str, tuple[str, ...]]] = {
         lambda data: data.take(np.arange(99)), "warning: rows: there are only 99 labelled rows", (),
     ),
     "a node without rows": (
-        with_labels(set_rows(SPONGES, 0)), "note: nodes: 1 node of 4 have no row, 1 of them leaves", ("Sponges",),
+        with_labels(set_rows(SPONGES, 0)), "note: nodes: 1 node of 4 has no row", ("Sponges",),
     ),
     "a node with few": (
         with_labels(set_rows(SPONGES, 4)), "warning: nodes: 1 node has fewer than 5 rows", ("Sponges",),
@@ -198,23 +199,83 @@ def test_repeated_rows() -> None:
     data = sound()
     copied = replace(data, X=pl.concat([data.X[:-2], data.X[:2]]))  # the last two rows, with other labels
     assert texts(examine(copied)) == [
-        "warning: rows: 2 rows repeat the features of another row; 2 of them with other labels"
+        "warning: rows: 2 rows have the same features as another row; 2 of them with other labels"
     ]
+    assert examine(copied).findings[0].examples == ("i118 = i0", "i119 = i1")
     Y = data.Y.copy()
     Y[118:] = Y[:2]
-    assert texts(examine(replace(copied, Y=Y))) == ["note: rows: 2 rows repeat the features of another row"]
+    assert texts(examine(replace(copied, Y=Y))) == ["note: rows: 2 rows have the same features as another row"]
     known = np.ones(Y.shape, dtype=np.bool_)
     known[118:] = False
     unlabelled = replace(copied, Y=copied.Y & known, known=known)
-    assert "note: rows: 2 rows repeat the features of another row" in texts(examine(unlabelled))
+    assert "note: rows: 2 rows have the same features as another row" in texts(examine(unlabelled))
 
 
 def test_rows_that_are_in_two_files() -> None:
     data = sound()
     test = replace(data.take(np.array([5, 9])), name="test.csv")
     found = examine(data, [test])
-    assert texts(found) == ["warning: splits: 2 rows of test.csv are in survey.csv too"]
-    assert found.findings[0].examples == ("i5", "i9")
+    told = "warning: splits: 2 rows of test.csv have the same features as a row of survey.csv"
+    assert texts(found) == [told]
+    assert found.findings[0].examples == ("i5 = i5", "i9 = i9")
+
+
+def test_rows_with_nothing_in_common_but_that_all_is_missing() -> None:
+    data = sound()
+    blank = pl.DataFrame({"depth": [np.nan] * 3, "count": [np.nan] * 3, "ground": [None] * 3}, schema=data.X.schema)
+    frame = replace(data, X=pl.concat([data.X[:-3], blank]))
+    numbers = replace(data, X=frame.X.select("depth", "count").to_numpy(), feature_names=None)
+    for each in (frame, numbers):
+        assert texts(examine(each, [replace(each.take(np.array([119])), name="test.csv")])) == []
+
+
+def test_coarse_features_are_no_copies() -> None:
+    data = sound()
+    coarse = replace(data, X=np.arange(ROWS)[:, None] % 2, feature_names=None)
+    found = examine(coarse, [replace(coarse, name="test.csv")])
+    assert texts(found) == [
+        "note: rows: 118 rows have the same features as another row; 80 of them with other labels",
+        "note: splits: 120 rows of test.csv have the same features as a row of survey.csv",
+    ]
+
+
+def weighted(weight: float) -> Dataset:
+    weights = np.full(ROWS, weight, dtype=np.float32)
+    return replace(sound(), sample_weight=weights, reading=TableOptions(labels=("taxa",), weight="effort"))
+
+
+def large(values: Any) -> Dataset:
+    return with_column(size=values)(sound())
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (weighted(0), "weights: survey.csv: all weights in column 'effort' are 0 in single precision; some rows must"),
+        (weighted(1e-60), "weights: survey.csv: all weights in column 'effort' are 0 in single precision"),
+        (sound().take(np.arange(1)), "rows: survey.csv: there is only 1 labelled row"),
+        (sound().take(np.arange(2)), "rows: survey.csv: there are only 2 labelled rows"),
+        (large([1e149] + [0.0] * (ROWS - 1)), "features: survey.csv: column 'size' has values as large as 1e+149"),
+        (with_labels(nothing)(sound()), "labels: survey.csv: no row has any of the nodes"),
+    ],
+)
+def test_what_stands_in_the_way_of_training(data: Dataset, told: str) -> None:
+    found = examine(data)
+    errors = [text for text in texts(found) if text.startswith("error")]
+    assert len(errors) == 1
+    assert errors[0].startswith(f"error: {told}")
+
+
+def test_large_numbers_that_can_be_standardised() -> None:
+    assert texts(examine(large(np.random.default_rng(3).normal(size=ROWS) * 1e149))) == []
+
+
+def test_nodes_with_the_same_title() -> None:
+    tree = Hierarchy.from_paths(["Algae > Brown", "Sponges > Brown", "Sponges > Red"])
+    Y = tree.close(tree.encode([["Algae > Brown"], ["Sponges > Brown"]] + [["Sponges > Red"]] * 118))
+    found = examine(Dataset.from_arrays(np.random.default_rng(0).normal(size=(ROWS, 2)), Y, tree))
+    few = next(each for each in found.findings if each.topic == "nodes")
+    assert few.examples == ("Algae", "Algae > Brown", "Sponges > Brown")
 
 
 def test_what_folds_would_leave_uncovered() -> None:

@@ -32,8 +32,8 @@ HOSTILE = ("\x1b[2J\x00\n\r\t", "x" * 10_000, "\u202egod\u2066", "half \ud800 a 
 def evidence(**changes: Any) -> Evidence:
     usual: dict[str, Any] = {
         "rows": 4, "all_rows": 1281, "threshold": 0.31, "drops_orphans": False, "best_rank": 640, "auc": 0.534,
-        "cut_prob": 0.01234, "cut_next": 0.011, "cut_rank": 3, "cut_hits": 1, "blocked_rows": 2, "blocked_by": "animal",
-        "member_rows": 1, "member_all_rows": 1006, "confused_rows": 3, "confused_with": "dog",
+        "rank_chance": 0.42, "cut_prob": 0.01234, "cut_next": 0.011, "cut_rank": 3, "cut_hits": 1, "blocked_rows": 2,
+        "blocked_by": "animal", "member_rows": 1, "member_all_rows": 1006, "confused_rows": 3, "confused_with": "dog",
     }  # fmt: skip
     return Evidence(**{**usual, **changes})
 
@@ -104,13 +104,15 @@ def evidence(**changes: Any) -> Evidence:
             "not_separated",
             {},
             "Not separated: the best of its 4 positives ranks 640th of 1,281 rows, and they rank above 53 % of the "
-            "negatives; a random order may do as well.",
+            "negatives, which may be luck: a random order does as well with a probability of 0.42 (evidence would be "
+            "0.01 or less).",
         ),
         (
             "not_separated",
-            {"rows": 1, "best_rank": 2, "all_rows": 2, "auc": 0.0},
-            "Not separated: its only positive ranks 2nd of 2 rows, and it ranks above 0 % of the negatives; a random "
-            "order may do as well.",
+            {"rows": 1, "best_rank": 4, "all_rows": 382, "auc": 0.992, "rank_chance": 4 / 382},
+            "Not separated: its only positive ranks 4th of 382 rows, and it ranks above 99 % of the negatives, "
+            "which may be luck: a random order does as well with a probability of 0.0105 (evidence would be 0.01 or "
+            "less).",
         ),
         (
             "not_separated",

@@ -39,6 +39,7 @@ Exit codes:
   0    done
   1    an error, printed as one line on standard error
   2    a command or option that does not exist or has an impossible value
+  3    doctor has warnings, and no errors
   130  interrupted by Ctrl-C
 """,
     no_args_is_help=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from rich.text import Text
 from rarenode._io.text import counted, printable
 from rarenode.cli.console import print_styled, print_table
 from rarenode.cli.options import Root, with_table_options
+from rarenode.errors import RarenodeError
 
 if TYPE_CHECKING:
     from rarenode.diagnosis.annotation import Suggestions
@@ -60,7 +62,14 @@ def doctor(
     Of a run: for each node that is missed in labelled rows the likely reason; and which rows and nodes to annotate
     next, from rows without labels.
 
-    The exit code is 0 if there is nothing to worry about, 3 if there are warnings, and 1 if there are errors.
+    With --json, what is wrong with a file or an option is among the findings, as an error.
+
+    \b
+    Exit codes:
+      0    nothing to worry about, or only notes
+      1    errors, which stand in the way of training, or data or a run that cannot be read
+      2    an option that does not exist or has an impossible value
+      3    warnings
 
     \b
     Examples:
@@ -90,23 +99,27 @@ def _doctor_data(
     from rarenode.training.estimate import estimate_fit  # noqa: PLC0415
 
     found, rows = examine_data(data, others, hierarchy=hierarchy, options=table, root=root)
-    estimate = None if rows is None else str(estimate_fit(rows, Settings(), try_it=time))
+    estimate = None if rows is None or found.worst == "error" else str(estimate_fit(rows, Settings(), try_it=time))
     if as_json:
         print(json.dumps(found.to_dict() | {"fit": estimate}, indent=1))
     else:
-        _print_examination(found)
+        _print_examination(found, is_read=rows is not None)
         if estimate is not None:
             print(f"\nA fit with the default settings: {estimate}")
     if found.worst in ("error", "warning"):
         raise typer.Exit(1 if found.worst == "error" else 3)
 
 
-def _print_examination(found: Examination) -> None:
+def _print_examination(found: Examination, is_read: bool) -> None:
     unknown = f", {found.unknown:.0%} of labels unknown" if found.unknown else ""
-    print(
-        f"{printable(found.name)}: {counted(found.rows, 'row')}, {counted(found.features, 'feature')}, "
-        f"{counted(found.nodes, 'node')}, {found.nodes_with_rows:,} of them with rows{unknown}"
-    )
+    if is_read:
+        print(
+            f"{printable(found.name)}: {counted(found.rows, 'row')}, {counted(found.features, 'feature')}, "
+            f"{counted(found.nodes, 'node')}, {found.nodes_with_rows:,} of them with rows{unknown}"
+        )
+    else:
+        rows = f"{counted(found.rows, 'row')}, which" if found.rows else "it"
+        print(f"{printable(found.name)}: {rows} cannot be used yet")
     if found.levels:
         levels = Table(box=SIMPLE_HEAD)
         for head in ("depth", "nodes", "with rows", "with fewer than 5", "median rows", "rows that end here"):
@@ -131,16 +144,25 @@ def _doctor_run(
     run: Path, data: list[str], table: dict[str, Any], most: int, as_json: bool, root: Path | None
 ) -> None:
     from rarenode.run import Run  # noqa: PLC0415
-    from rarenode.run.doctor import examine_run  # noqa: PLC0415
+    from rarenode.run.doctor import error_findings, examine_run  # noqa: PLC0415
 
-    found = examine_run(Run(run), data, options=table, most=most, root=root)
+    try:
+        found = examine_run(Run(run), data, options=table, most=most, root=root)
+    except RarenodeError as error:
+        if not as_json:
+            raise
+        findings = [asdict(each) for each in error_findings(error)]
+        print(json.dumps({"name": str(run), "findings": findings}, indent=1))
+        raise typer.Exit(1) from None
     if as_json:
-        print(json.dumps(found.to_dict(), indent=1))
+        print(json.dumps(found.to_dict() | {"findings": []}, indent=1))
     else:
         _print_suggestions(run, found)
 
 
 def _print_suggestions(run: Path, found: Suggestions) -> None:
+    from rarenode.diagnosis.annotation import FEW_ROWS  # noqa: PLC0415
+
     print(f"{run}: {counted(found.missed, 'node')} of {found.judged:,} with rows missed" if found.judged else f"{run}:")
     if found.nodes:
         nodes = Table(box=SIMPLE_HEAD, title="Nodes to annotate next", title_justify="left")
@@ -149,6 +171,8 @@ def _print_suggestions(run: Path, found: Suggestions) -> None:
         for node in found.nodes:
             nodes.add_row(printable(node.title), f"{node.training_rows:,}", printable(node.why))
         print_table(nodes)
+    elif not found.judged:
+        print(f"No node has fewer than {FEW_ROWS} training rows.")
     if found.rows:
         rows = Table(box=SIMPLE_HEAD, title="Rows to annotate next", title_justify="left")
         for head in ("row", "score", "why"):

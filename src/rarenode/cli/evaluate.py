@@ -6,13 +6,16 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rarenode._io.text import counted
 from rarenode.cli.console import print_table
 from rarenode.cli.options import OtherThresholds, Root, RunFolder, Split, one_or_all, with_table_options
+
+if TYPE_CHECKING:
+    from rarenode.run.evaluation import Evaluation
 
 NO_S_MIN = "S-min is left out: an older rarenode trained this model and did not count what it needs"
 
@@ -75,6 +78,8 @@ def evaluate(
         )
         about = {
             "rows": result.rows,
+            "rows_without_labels": result.left_out,
+            "nodes_with_rows": result.nodes_with_rows,
             "data": result.data,
             "thresholds": result.thresholds,
             "trained_on": result.trained_on,
@@ -86,9 +91,20 @@ def evaluate(
         print(json.dumps(asdict(scores.all) | about, indent=2))
     else:
         print(f"{run} on {Path(result.data)}, {counted(result.rows, 'row')}, thresholds: {result.thresholds}; percent")
+        print(_what_counts(result))
         if result.trained_on:
             print(TRAINED_ON)
         print_table(scores_table(scores, sys.stdout.encoding or "ascii"))
         print_table(aspects_table(result.hierarchical, result.cafa))
         if any(part.s_min is None for part in result.cafa.values()):
             print(NO_S_MIN)
+
+
+def _what_counts(result: Evaluation) -> str:
+    nodes, some = result.scores.all.nodes, result.nodes_with_rows
+    text = f"{some:,} of {counted(nodes, 'scored node')} {'has' if some == 1 else 'have'} rows here"
+    if some < nodes:
+        text += "; the others count as 0 in F1, precision and recall"
+    if result.left_out:
+        text += f"; {counted(result.left_out, 'row')} without labels {'is' if result.left_out == 1 else 'are'} left out"
+    return text

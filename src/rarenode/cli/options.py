@@ -95,10 +95,14 @@ def _table_option(name: str) -> Any:
             f"--{name.replace('_', '-')}",
             metavar=None if name == "unknown" else metavar,
             help=field.description,
-            show_default=False if field.default in ((), None) else str(field.default),
+            show_default=False if field.default in ((), None) else _default_text(field.default),
             rich_help_panel="Tables",
         ),
     ]
+
+
+def _default_text(default: str | tuple[str, ...]) -> str:
+    return default if isinstance(default, str) else ",".join(default)
 
 
 def one_or_all(data: list[str] | None) -> Any:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode.diagnosis.node_diagnosis import NodeDiagnosis
+from rarenode.diagnosis.titles import distinct_titles
 from rarenode.hierarchy import Hierarchy
 
 NODES_OF_A_ROW = 20
@@ -43,6 +44,7 @@ class NodeToAnnotate:
 
     node: str
     title: str
+    """With a part of its path, or its id, where other nodes have the same title."""
     training_rows: int
     why: str
 
@@ -92,10 +94,11 @@ def suggest(
     wanted = np.flatnonzero(missed) if diagnosis is not None else np.flatnonzero(scored & (training_rows < FEW_ROWS))
     support = np.zeros(len(hierarchy), dtype=np.int64) if diagnosis is None else diagnosis.scores.support
     order = wanted[np.lexsort((training_rows[wanted], -support[wanted]))]
+    titles = distinct_titles(hierarchy)
     nodes = tuple(
         NodeToAnnotate(
             node=hierarchy.nodes[column],
-            title=hierarchy.titles[column],
+            title=titles[column],
             training_rows=int(training_rows[column]),
             why="few training rows" if diagnosis is None else diagnosis.explain(column),
         )
@@ -122,6 +125,7 @@ def _rank_rows(
     top = np.argpartition(-bits, width - 1, axis=1)[:, :width]
     value = np.take_along_axis(bits, top, axis=1)
     left = np.ones(len(hierarchy))
+    titles = distinct_titles(hierarchy)
     chosen = []
     free = np.ones(len(probs), dtype=np.bool_)
     for _ in range(min(most, len(probs))):
@@ -129,7 +133,7 @@ def _rank_rows(
         row = int(score.argmax())
         free[row] = False
         columns = top[row][np.argsort(-value[row] * left[top[row]], kind="stable")][:NODES_NAMED]
-        named = ", ".join(f"{hierarchy.titles[column]} {probs[row, column]:.2f}" for column in columns.tolist())
+        named = ", ".join(f"{titles[column]} {probs[row, column]:.2f}" for column in columns.tolist())
         name = str(row) if ids is None else ids[row]
         chosen.append(RowToAnnotate(name, float(score[row]), f"uncertain about {named}"))
         left[columns] /= 2

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from rarenode._io.text import counted
 from rarenode.data.dataset import Dataset
 from rarenode.data.features import is_frame
-from rarenode.data.preparation import Categories
+from rarenode.data.preparation import Categories, known_means, standardisation
 from rarenode.data.split import folds
+from rarenode.diagnosis.titles import distinct_titles
 
 Severity = Literal["error", "warning", "note"]
 
@@ -29,6 +30,8 @@ MOST_ROWS = 5000
 """So many rows, evenly spaced, are enough to find leaks."""
 MOST_EXAMPLES = 5
 FOLDS = 3
+COARSE = 0.1
+"""If a larger share of rows has the same features as another row, this says nothing about copies."""
 MOST_LIKE_ID = 20
 """Among so few rows, a count may be different in each by chance."""
 
@@ -101,6 +104,7 @@ def examine(data: Dataset, others: Sequence[Dataset] = ()) -> Examination:
     labelled = data.with_labels_only()
     support = labelled.Y.sum(axis=0, dtype=np.int64)
     findings = [
+        *_obstacles(labelled, support),
         *_row_findings(data, labelled),
         *_node_findings(labelled, support),
         *_split_findings(labelled, support),
@@ -141,21 +145,72 @@ def _levels(data: Dataset, support: NDArray[np.int64]) -> tuple[Level, ...]:
     return tuple(levels)
 
 
+def _obstacles(data: Dataset, support: NDArray[np.int64]) -> Iterator[Finding]:
+    """What stands in the way of training on labelled rows."""
+    where = data.name or "the data"
+    if not len(data):
+        yield Finding("error", "labels", f"{where}: no row has labels", "name the column of labels (--labels)")
+        return
+    if not support[data.scored].any():
+        columns = ", ".join(repr(column) for column in (() if data.reading is None else data.reading.labels))
+        text = f"{where}: no row has any of the nodes" + (f" in {columns}" if columns else "")
+        yield Finding("error", "labels", text, "there is nothing to learn; label some rows")
+    if len(data) < FOLDS:
+        text = f"{where}: {_only(len(data))}"
+        yield Finding("error", "rows", text, f"cv={FOLDS}, the default, needs at least {FOLDS}; label more")
+    weights = unusable_weights(data)
+    if weights is not None:
+        yield Finding("error", "weights", weights)
+    for name, value in _too_large(data):
+        text = f"{where}: column {name!r} has values as large as {value:.3g}, too large for single precision"
+        yield Finding("error", "features", text, f"divide them all, or leave the column out (--ignore {name!r})")
+
+
+def unusable_weights(data: Dataset) -> str | None:
+    """What is wrong with weights that are all 0; None if nothing is."""
+    if data.sample_weight is None or data.sample_weight.any():
+        return None
+    column = None if data.reading is None else data.reading.weight
+    which = "all weights" if column is None else f"all weights in column {column!r}"
+    return f"{data.name or 'the data'}: {which} are 0 in single precision; some rows must count"
+
+
+def _too_large(data: Dataset) -> Iterator[tuple[str, float]]:
+    """Columns whose values overflow when they are standardised by the rows of a fold, each with its largest value."""
+    if hasattr(data.X, "tocsr") or len(data) < FOLDS:
+        return
+    largest = float(np.finfo(np.float32).max)
+    parts = None
+    for name, column in zip(_feature_names(data), _columns(data.X), strict=True):
+        value = 0.0 if _is_text(column) else float(np.abs(np.nan_to_num(column)).max())
+        if value <= largest:
+            continue
+        parts = parts or [kept for kept, _ in folds(data.Y, data.hierarchy, FOLDS)]
+        raw = np.asarray(column, dtype=np.float64)[:, None]
+        for kept in parts:
+            mean, deviation = standardisation(np.where(np.isnan(raw), known_means(raw[kept]), raw)[kept])
+            if (np.abs((raw - mean) / deviation) > largest).any():
+                yield name, value
+                break
+
+
 def _row_findings(data: Dataset, labelled: Dataset) -> Iterator[Finding]:
     if not len(labelled):
-        yield Finding("error", "labels", "no row has labels", "name the column of labels (--labels)")
         return
     without = len(data) - len(labelled)
     if without:
-        text = f"{counted(without, 'row')} of {len(data):,} have no labels, and are not used for training"
-        yield Finding("warning", "labels", text, "label them, or remove them")
+        no_labels = "has no labels, and is" if without == 1 else "have no labels, and are"
+        text = f"{counted(without, 'row')} of {len(data):,} {no_labels} not used for training"
+        yield Finding("warning", "labels", text, f"label {_them(without)}, or remove {_them(without)}")
     absent: NDArray[np.bool_] = ~np.any(labelled.Y, axis=1)
     if absent.any():
-        text = f"{_said(int(absent.sum()), 'row', 'has', 'have')} none of the nodes"
-        yield Finding("note", "labels", text, "they count as negatives of every node", _ids(labelled, absent))
-    if len(labelled) < 100:
-        text = f"there are only {counted(len(labelled), 'labelled row')}"
-        yield Finding("warning", "rows", text, "scores of held-out rows will vary a lot; try several seeds")
+        none = int(absent.sum())
+        text = f"{_said(none, 'row', 'has', 'have')} none of the nodes"
+        advice = f"{'it counts as a negative' if none == 1 else 'they count as negatives'} of every node"
+        yield Finding("note", "labels", text, advice, _ids(labelled, absent))
+    if FOLDS <= len(labelled) < 100:
+        advice = "scores of held-out rows will vary a lot; try several seeds"
+        yield Finding("warning", "rows", _only(len(labelled)), advice)
 
 
 def _node_findings(data: Dataset, support: NDArray[np.int64]) -> Iterator[Finding]:
@@ -166,29 +221,30 @@ def _node_findings(data: Dataset, support: NDArray[np.int64]) -> Iterator[Findin
     if empty.any():
         leaves = np.ones(len(hierarchy), dtype=np.bool_)
         leaves[hierarchy.edge_parents] = False
-        text = (
-            f"{counted(int(empty.sum()), 'node')} of {int(scored.sum()):,} have no row, {int((empty & leaves).sum()):,}"
-        )
-        advice = "a model cannot learn them; they stay in the hierarchy and are never predicted"
-        yield Finding("note", "nodes", f"{text} of them leaves", advice, _titles(data, empty))
+        count, ends = int(empty.sum()), int((empty & leaves).sum())
+        text = f"{counted(count, 'node')} of {int(scored.sum()):,} {'has' if count == 1 else 'have'} no row"
+        if count > 1:
+            text += f", {ends:,} of them {'a leaf' if ends == 1 else 'leaves'}"
+        stays = "it stays in the hierarchy and is" if count == 1 else "they stay in the hierarchy and are"
+        advice = f"a model cannot learn {_them(count)}; {stays} never predicted"
+        yield Finding("note", "nodes", text, advice, _titles(data, empty))
     few = (support > 0) & (support < FEW_ROWS) & scored
     if few.any():
         text = f"{_said(int(few.sum()), 'node', 'has', 'have')} fewer than {FEW_ROWS} rows"
-        yield Finding("warning", "nodes", text, "annotate more rows of these first", _titles(data, few))
+        yield Finding("warning", "nodes", text, "annotate more of their rows first", _titles(data, few))
     everywhere = (support == len(data)) & scored & (len(data) > 0)
     everywhere[[hierarchy.index[root] for root in hierarchy.roots]] = False
     if everywhere.any():
-        text = f"every row has {counted(int(everywhere.sum()), 'node')}, so there is nothing to learn about "
-        yield Finding(
-            "note", "nodes", text + ("it" if everywhere.sum() == 1 else "them"), "", _titles(data, everywhere)
-        )
+        count = int(everywhere.sum())
+        text = f"every row has {counted(count, 'node')}, so there is nothing to learn about {_them(count)}"
+        yield Finding("note", "nodes", text, "", _titles(data, everywhere))
 
 
 def _split_findings(data: Dataset, support: NDArray[np.int64]) -> Iterator[Finding]:
     single = (support == 1) & data.scored
     if single.any():
         text = f"{_said(int(single.sum()), 'node', 'has', 'have')} one row"
-        advice = "they can be trained on or be judged, never both"
+        advice = "such a node can be trained on or be judged, never both"
         yield Finding("warning", "splits", text, advice, _titles(data, single))
     if len(data) < FOLDS:
         return
@@ -197,14 +253,16 @@ def _split_findings(data: Dataset, support: NDArray[np.int64]) -> Iterator[Findi
         uncovered |= (support > 1) & ~data.Y[kept].any(axis=0)
     uncovered &= data.scored
     if uncovered.any():
-        text = f"{counted(int(uncovered.sum()), 'node')} with several rows would be missing from a fold of cv={FOLDS}"
-        yield Finding("note", "splits", text, "their rows share other rare nodes", _titles(data, uncovered))
+        count = int(uncovered.sum())
+        text = f"{counted(count, 'node')} with several rows would be missing from a fold of cv={FOLDS}"
+        advice = f"{'its' if count == 1 else 'their'} rows share other rare nodes"
+        yield Finding("note", "splits", text, advice, _titles(data, uncovered))
 
 
 def _feature_findings(data: Dataset, labelled: Dataset) -> Iterator[Finding]:
     if not len(data):
         return
-    names = data.feature_names or tuple(f"feature {column}" for column in range(data.n_features))
+    names = _feature_names(data)
     if hasattr(data.X, "tocsr"):
         return  # of sparse features, such as words, many are constant in any sample
     columns = [_coded(column) for column in _columns(data.X)]
@@ -212,9 +270,9 @@ def _feature_findings(data: Dataset, labelled: Dataset) -> Iterator[Finding]:
     constant = [name for name, values in zip(names, columns, strict=True) if _is_constant(values)]
     if constant:
         text = f"{_said(len(constant), 'feature', 'is', 'are')} constant"
-        yield Finding(
-            "warning", "features", text, "they say nothing; leave them out (--ignore)", tuple(constant[:MOST_EXAMPLES])
-        )
+        says = "it says nothing" if len(constant) == 1 else "they say nothing"
+        advice = f"{says}; leave {_them(len(constant))} out (--ignore)"
+        yield Finding("warning", "features", text, advice, tuple(constant[:MOST_EXAMPLES]))
     seen: dict[bytes, str] = {}
     doubled = []
     for name, values in zip(names, columns, strict=True):
@@ -229,7 +287,7 @@ def _feature_findings(data: Dataset, labelled: Dataset) -> Iterator[Finding]:
     ids = [name for name, values, number in kinds if number and _is_like_id(values)]
     if ids:
         text = f"{_said(len(ids), 'feature', 'looks', 'look')} like a row number or an id"
-        yield Finding("warning", "features", text, "name it as --id, or --ignore it", tuple(ids[:MOST_EXAMPLES]))
+        yield Finding("warning", "features", text, "name one as --id, or --ignore it", tuple(ids[:MOST_EXAMPLES]))
     missing = [
         f"{name} ({np.isnan(values).mean():.0%})"
         for name, values in zip(names, columns, strict=True)
@@ -292,6 +350,7 @@ def _leaks(data: Dataset, names: Sequence[str]) -> Iterator[str]:
     nodes = np.flatnonzero((support >= 2 * FEW_ROWS) & (support <= len(some) - 2 * FEW_ROWS))
     if not len(nodes):
         return
+    titles = distinct_titles(data.hierarchy)
     labels = _standardised(some.Y[:, nodes].astype(np.float64))
     for name, column in zip(names, _columns(some.X), strict=True):
         if _is_constant(_coded(column)):
@@ -302,7 +361,7 @@ def _leaks(data: Dataset, names: Sequence[str]) -> Iterator[str]:
             values = np.where(np.isnan(column), np.nanmean(column), column)[:, None]
         correlation = np.abs(_standardised(values).T @ labels).max(axis=0, initial=0) / len(some)
         if correlation.max() >= LEAK:
-            yield f"{name} ~ {data.hierarchy.titles[nodes[int(correlation.argmax())]]}"
+            yield f"{name} ~ {titles[nodes[int(correlation.argmax())]]}"
 
 
 def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -314,37 +373,54 @@ def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def _shared_rows(data: Dataset, others: Sequence[Dataset]) -> Iterator[Finding]:
     if hasattr(data.X, "tocsr"):
         return
-    here = _row_keys(data)
     distinct: dict[bytes, int] = {}
-    contradicting = np.zeros(len(data), dtype=np.bool_)
-    repeated = 0
-    for row, key in enumerate(here):
+    alike: list[tuple[int, int]] = []
+    contradicting: list[tuple[int, int]] = []
+    for row, key in _row_keys(data):
         first = distinct.setdefault(key, row)
         if first != row:
-            repeated += 1
             differs = data.Y[first] != data.Y[row]
             if data.known is not None:
                 differs &= data.known[first] & data.known[row]
-            contradicting[row] = bool(differs.any())
+            (contradicting if differs.any() else alike).append((row, first))
+    repeated = len(alike) + len(contradicting)
+    # Where many rows repeat others, their features are few or coarse.
+    is_coarse = repeated > COARSE * len(data)
     if repeated:
-        text = f"{_said(repeated, 'row', 'repeats', 'repeat')} the features of another row"
-        odd = int(contradicting.sum())
+        text = f"{_said(repeated, 'row', 'has', 'have')} the same features as another row"
+        odd = len(contradicting)
         more = f"; {odd:,} of them with other labels" if odd else ""
-        yield Finding("warning" if odd else "note", "rows", text + more, "remove copies", _ids(data, contradicting))
+        severity: Severity = "warning" if odd and not is_coarse else "note"
+        examples = _pairs(data, data, [*contradicting, *alike])
+        yield Finding(severity, "rows", text + more, "if they are copies of one another, keep one", examples)
     for other in others:
-        same = np.array([key in distinct for key in _row_keys(other)], dtype=np.bool_)
-        if same.any():
-            where = f"{other.name or 'the other rows'} are in {data.name or 'the data'} too"
-            text = f"{counted(int(same.sum()), 'row')} of {where}"
-            advice = "scores of rows that were trained on are too high; remove them from one of the two"
-            yield Finding("warning", "splits", text, advice, _ids(other, same))
+        same = [(row, distinct[key]) for row, key in _row_keys(other) if key in distinct]
+        if same:
+            where = f"{other.name or 'the other rows'} {'has' if len(same) == 1 else 'have'}"
+            text = f"{counted(len(same), 'row')} of {where} the same features as a row of {data.name or 'the data'}"
+            advice = "if they are the same, keep one: scores of rows that were trained on are too high"
+            severity = "note" if is_coarse else "warning"
+            yield Finding(severity, "splits", text, advice, _pairs(other, data, same))
 
 
-def _row_keys(data: Dataset) -> list[bytes]:
+def _pairs(data: Dataset, other: Dataset, pairs: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+    return tuple(f"{_id(data, row)} = {_id(other, first)}" for row, first in pairs[:MOST_EXAMPLES])
+
+
+def _row_keys(data: Dataset) -> Iterator[tuple[int, bytes]]:
+    """Each row whose features are not all missing, with bytes that are the same for the same features."""
     if is_frame(data.X):
-        return [repr(row).encode() for row in data.X.iter_rows()]
-    X = np.ascontiguousarray(data.X, dtype=np.float64)
-    return [row.tobytes() for row in X]
+        for row, values in enumerate(data.X.iter_rows()):
+            if any(value is not None and value == value for value in values):
+                yield row, repr(values).encode()
+    else:
+        X = np.ascontiguousarray(data.X, dtype=np.float64)
+        for row in np.flatnonzero(~np.isnan(X).all(axis=1)).tolist():
+            yield row, X[row].tobytes()
+
+
+def _feature_names(data: Dataset) -> tuple[str, ...]:
+    return data.feature_names or tuple(f"feature {column}" for column in range(data.n_features))
 
 
 def _said(count: int, noun: str, one: str, many: str) -> str:
@@ -352,11 +428,22 @@ def _said(count: int, noun: str, one: str, many: str) -> str:
     return f"{counted(count, noun)} {one if count == 1 else many}"
 
 
+def _them(count: int) -> str:
+    return "it" if count == 1 else "them"
+
+
+def _only(rows: int) -> str:
+    return f"there {'is' if rows == 1 else 'are'} only {counted(rows, 'labelled row')}"
+
+
 def _titles(data: Dataset, chosen: NDArray[np.bool_]) -> tuple[str, ...]:
-    columns = np.flatnonzero(chosen)[:MOST_EXAMPLES].tolist()
-    return tuple(data.hierarchy.titles[column] for column in columns)
+    titles = distinct_titles(data.hierarchy)
+    return tuple(titles[column] for column in np.flatnonzero(chosen)[:MOST_EXAMPLES].tolist())
 
 
 def _ids(data: Dataset, chosen: NDArray[np.bool_]) -> tuple[str, ...]:
-    rows = np.flatnonzero(chosen)[:MOST_EXAMPLES].tolist()
-    return tuple(f"row {row}" if data.ids is None else data.ids[row] for row in rows)
+    return tuple(_id(data, row) for row in np.flatnonzero(chosen)[:MOST_EXAMPLES].tolist())
+
+
+def _id(data: Dataset, row: int) -> str:
+    return f"row {row}" if data.ids is None else data.ids[row]

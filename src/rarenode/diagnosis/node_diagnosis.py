@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rarenode._io.text import printable, storable
 from rarenode.config.choices import Rule
-from rarenode.diagnosis.reasons import Reason
+from rarenode.diagnosis.reasons import UNLIKELY, Reason
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import NodeScores
@@ -152,6 +152,7 @@ class NodeDiagnosis:
             threshold=float(self.thresholds[column]),
             drops_orphans=self.rule == "drop_orphans",
             best_rank=int(self.best_rank[column]),
+            rank_chance=float(self.rank_chance[column]),
             auc=float(self.auc[column]),
             cut_prob=float(self.cut_prob[column]),
             cut_next=float(self.cut_next[column]),
@@ -186,6 +187,7 @@ class Evidence:
     threshold: float
     drops_orphans: bool
     best_rank: int
+    rank_chance: float
     auc: float
     cut_prob: float
     cut_next: float
@@ -250,7 +252,11 @@ def _not_separated(e: Evidence) -> str:
     if math.isnan(e.auc):
         return f"{place}, and there are no negatives to compare with."
     rank = "it ranks" if e.rows == 1 else "they rank"
-    return f"{place}, and {rank} above {100 * e.auc:.0f} % of the negatives; a random order may do as well."
+    chance = f"a random order does as well with a probability of {e.rank_chance:.{DIGITS}g}"
+    return (
+        f"{place}, and {rank} above {100 * e.auc:.0f} % of the negatives, which may be luck: {chance} "
+        f"(evidence would be {UNLIKELY:g} or less)."
+    )
 
 
 _SENTENCES: Mapping[Reason, Callable[[Evidence], str]] = MappingProxyType(

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rarenode.data.dataset import Dataset, DatasetSplits
-from rarenode.data.features import text_features
 from rarenode.data.sources import open_data
-from rarenode.data.table_options import Expected, table_options
+from rarenode.data.table_options import table_options
 from rarenode.diagnosis.annotation import Suggestions, suggest
 from rarenode.diagnosis.data_checks import Examination, Finding, examine
-from rarenode.errors import DataError, HierarchyError, LabelError
+from rarenode.errors import RarenodeError
 from rarenode.hierarchy import Hierarchy
-from rarenode.run.run import Run
+from rarenode.run.run import Run, read_alike
 
 
 def examine_data(
@@ -37,20 +37,30 @@ def examine_data(
         root: the folder that holds the datasets of the catalogue.
 
     Returns:
-        What was found; and the rows, or None if they cannot be read, which is then the only finding.
+        What was found; and the rows, or None if they cannot be read, and why is then all that was found.
     """
     try:
-        opened = open_data(data, root, options=table_options(options or {}), hierarchy=hierarchy)
-    except (DataError, LabelError, HierarchyError) as error:
-        every = tuple(getattr(error, "details", ())) or (str(error),)
-        findings = tuple(Finding("error", "data", text) for text in every)
-        return Examination(str(data), 0, 0, 0, 0, 0, 0.0, (), findings), None
+        given = table_options(options or {})
+        opened = open_data(data, root, options=given, hierarchy=hierarchy)
+    except RarenodeError as error:
+        return Examination(str(data), error.rows or 0, 0, 0, 0, 0, 0.0, (), error_findings(error)), None
     if isinstance(opened, DatasetSplits):
         rows = opened.train_and_valid
         return examine(rows, [opened.test]), rows
-    expected = Expected(opened.hierarchy, opened.feature_names, text_features(opened.X), opened.reading)
-    rest = [open_data(each, root, expected=expected, options=opened.reading) for each in others]
-    return examine(opened, [each for each in rest if isinstance(each, Dataset)]), opened
+    rest: list[Dataset] = []
+    faults: list[Finding] = []
+    for each in others:
+        try:
+            rest.append(read_alike(each, opened, given, root))
+        except RarenodeError as error:
+            faults += error_findings(error)
+    found = examine(opened, rest)
+    return replace(found, findings=(*faults, *found.findings)), opened
+
+
+def error_findings(error: RarenodeError) -> tuple[Finding, ...]:
+    """One finding for each thing that an error says is wrong."""
+    return tuple(Finding("error", "data", text) for text in error.details or (str(error),))
 
 
 def examine_run(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from rarenode._io.text import counted
 from rarenode.data.dataset import Dataset
 from rarenode.metrics import (
@@ -26,6 +28,10 @@ class Evaluation:
     data: str
     """Where the rows come from."""
     rows: int
+    left_out: int
+    """Further rows, which have no labels."""
+    nodes_with_rows: int
+    """Scored nodes that some of the rows have; the scores of others are 0."""
     thresholds: str
     """How the thresholds were chosen, in words."""
     trained_on: bool
@@ -44,7 +50,9 @@ class Evaluation:
         )
 
 
-def evaluate_model(model: TrainedModel, rows: Dataset, thresholds: str | None, *, trained_on: bool) -> Evaluation:
+def evaluate_model(
+    model: TrainedModel, rows: Dataset, thresholds: str | None, *, trained_on: bool, left_out: int
+) -> Evaluation:
     """Compare the decisions of a model with the labels of rows; the arguments are those of `Run.evaluate`."""
     probs = model.predict_proba(rows.X)
     chosen = model.decides_with if thresholds is None else model.thresholds_for(probs, thresholds)
@@ -55,6 +63,8 @@ def evaluate_model(model: TrainedModel, rows: Dataset, thresholds: str | None, *
         ),
         data=rows.name,
         rows=len(rows),
+        left_out=left_out,
+        nodes_with_rows=int(np.count_nonzero(rows.Y.any(axis=0) & model.scored)),
         thresholds=chosen.in_words(fitted_here=thresholds is not None),
         trained_on=trained_on,
         hierarchical=hierarchical_scores_by_aspect(

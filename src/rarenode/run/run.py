@@ -22,7 +22,7 @@ from rarenode.data.catalogue import SplitName, catalogue
 from rarenode.data.dataset import Dataset, DatasetSplits, require_match
 from rarenode.data.features import take_rows, text_features
 from rarenode.data.sources import Data, open_data, scan_data
-from rarenode.data.table_options import Expected, table_options
+from rarenode.data.table_options import Expected, TableOptions, table_options
 from rarenode.errors import ArgumentError, DataError, MissingFileError, ResumeError, TrainingError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models import Output
@@ -118,12 +118,13 @@ class Run:
         if resume and options is None and hierarchy is None:
             options, hierarchy, stored_valid = run.files.table()
             valid = stored_valid if valid is None else valid
-        opened = open_data(data, root, options=table_options(options or {}), hierarchy=hierarchy)
+        given = table_options(options or {})
+        opened = open_data(data, root, options=given, hierarchy=hierarchy)
         settings = settings or stored or Settings()
         rows, validation = _training_rows(opened, settings)
         rows = require_labels(rows, "training")
         if valid is not None:
-            validation = _validation_rows(valid, rows, root)
+            validation = _validation_rows(valid, rows, given, root)
         with ExitStack() as locks:
             locks.enter_context(sole_use(run.folder))
             for part in fold_folders(run.folder):
@@ -196,8 +197,9 @@ class Run:
         Raises:
             DataError: the rows have no labels, or other features or another hierarchy than the model.
         """
-        rows = self._labelled_rows(data, split, root, options)
-        return evaluate_model(self.model, rows, thresholds, trained_on=self._was_trained_on(rows, split))
+        rows, left_out = self._labelled_rows(data, split, root, options)
+        trained_on = self._was_trained_on(rows, split)
+        return evaluate_model(self.model, rows, thresholds, trained_on=trained_on, left_out=left_out)
 
     def predict(
         self,
@@ -352,7 +354,7 @@ class Run:
         root: Path | str | None = None,
     ) -> RunReport:
         """What a page says about this run; `rarenode.report.Report` joins several runs on one page."""
-        rows = self._labelled_rows(data, split, root, options)
+        rows, _ = self._labelled_rows(data, split, root, options)
         which = f"{rows.name}, {split or 'test'} rows" if rows.name in catalogue() else rows.name
         if self._was_trained_on(rows, split):
             which = f"{which} ({TRAINED_ON})"
@@ -415,14 +417,15 @@ class Run:
         split: SplitName | None,
         root: Path | str | None,
         options: Mapping[str, Any] | None = None,
-    ) -> Dataset:
+    ) -> tuple[Dataset, int]:
+        """Labelled rows, and how many others there are."""
         rows = self._rows(data, split, root, options)
         self.model.check_match(rows, labels=True)
         labelled = rows.with_labels_only()
         rows.hierarchy.require_closed(labelled.Y)
         if not len(labelled):
             raise DataError(f"{rows.name or 'the data'}: no row has labels to compare predictions with")
-        return labelled
+        return labelled, len(rows) - len(labelled)
 
     def _was_trained_on(self, rows: Dataset, split: SplitName | None) -> bool:
         """Whether these rows were used for training, as far as is known: the same rows, split or file."""
@@ -512,12 +515,25 @@ def _with_parts(model: TrainedModel, opened: Dataset | DatasetSplits) -> Trained
     return replace(model, fingerprints={**model.fingerprints, **known})
 
 
-def _validation_rows(valid: Data, rows: Dataset, root: Path | str | None) -> Dataset:
-    """Rows that are read as the training rows were."""
+def read_alike(data: Data, rows: Dataset, options: TableOptions, root: Path | str | None) -> Dataset:
+    """Validation or test rows, read as the training rows were, with the options that these were read with.
+
+    Raises:
+        ArgumentError: they are a dataset with parts.
+        RarenodeError: they cannot be read; see `open_data`.
+    """
     expected = Expected(rows.hierarchy, rows.feature_names, text_features(rows.X), rows.reading)
-    opened = open_data(valid, root, options=rows.reading, expected=expected)
+    reading = rows.reading
+    if reading is not None and not reading.labels:  # they were in a file of their own
+        reading = reading.model_copy(update={"labels": options.labels})
+    opened = open_data(data, root, options=reading, expected=expected)
     if isinstance(opened, DatasetSplits):
-        raise ArgumentError(f"{opened.name}: validation rows must be one table, not a dataset with parts")
+        raise ArgumentError(f"{opened.name}: name one table of rows, not a dataset with parts")
+    return opened
+
+
+def _validation_rows(valid: Data, rows: Dataset, options: TableOptions, root: Path | str | None) -> Dataset:
+    opened = read_alike(valid, rows, options, root)
     name = opened.name or "the validation rows"
     require_match(name, opened.feature_names, opened.hierarchy, rows.feature_names, rows.hierarchy)
     return replace(opened, scored=rows.scored)

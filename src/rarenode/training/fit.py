@@ -11,6 +11,7 @@ from rarenode._io.text import storable
 from rarenode.config import Settings
 from rarenode.config.choices import EPISTEMIC
 from rarenode.data.dataset import Dataset
+from rarenode.diagnosis.data_checks import unusable_weights
 from rarenode.errors import ArgumentError, DataError
 from rarenode.thresholds import make_strategy
 from rarenode.training.callbacks import Callback
@@ -54,6 +55,7 @@ def fit_model(
 
     Raises:
         ArgumentError: ``focus`` is an epistemic uncertainty, and ``n_members`` is 1.
+        DataError: there are no labels, only one row and none to hold out, or only weights of 0.
     """
     how: How = {
         "prepare": prepare,
@@ -64,6 +66,11 @@ def fit_model(
     _require_several_members(settings)
     _require_storable_names(data)
     data = require_labels(data, "training")
+    weights = unusable_weights(data)
+    if weights is not None:
+        raise DataError(weights)
+    if valid is None and settings.holds_out_rows and len(data) == 1:
+        raise DataError(f"{data.name or 'the data'}: there is only 1 labelled row, and cv or holdout needs others")
     fitted = _fit(data, settings, valid, how)
     known = {**fitted.model.fingerprints, "settings": settings.fingerprint, "data": data.fingerprint}
     # The last training of cross_fit has its own number of epochs, and that of hold_out its own rows; the model keeps

@@ -123,7 +123,10 @@ def require_labels(data: Dataset, purpose: str) -> Dataset:
 
 
 def _prepared(data: Dataset, preparation: Preparation | None) -> Dataset:
-    prepared = as_float32(data.X) if preparation is None else preparation.apply(data.X)
+    try:
+        prepared = as_float32(data.X) if preparation is None else preparation.apply(data.X)
+    except DataError as error:
+        raise DataError(f"{data.name}: {error}" if data.name else str(error)) from None
     return replace(data, X=prepared, feature_names=None)  # categories have become several columns
 
 

@@ -34,7 +34,7 @@ NEARLY_ALL = 0.8
 LONGEST_SHOWN = 200
 """Characters of a label that a message shows."""
 MOST_DETAILS = 50
-"""So many labels that are not in the hierarchy are listed."""
+"""So many labels that are not in the hierarchy, or contradictions, are listed."""
 MOSTLY = 0.5
 """Of distinct labels, at least this share must contain a separator that is only guessed."""
 MOST_TO_COMPARE = 200_000
@@ -356,7 +356,8 @@ def to_matrix(
             column_of[label] = -1 if column is None else column
     if unknown:
         label, problem = next(iter(unknown.items()))
-        rest = f" ({len(unknown) - 1} more labels are not in it either)" if len(unknown) > 1 else ""
+        more = len(unknown) - 1
+        rest = f" ({counted(more, 'more label')} {'is' if more == 1 else 'are'} not in it either)" if more else ""
         wrong = stated.error(stated.labels.index(label), f"{problem}{rest}")
         places = list(unknown.items())[:MOST_DETAILS]
         wrong.details = tuple(str(stated.error(stated.labels.index(each), text)) for each, text in places)
@@ -385,10 +386,16 @@ def _check_contradictions(stated: Stated, hierarchy: Hierarchy, columns: NDArray
     """Refuse a row that is said not to have a node, but to have it, or a node below it."""
     absent = np.flatnonzero((stated.values == 0) & (columns >= 0))
     wrong = absent[hierarchy.close(present)[stated.rows[absent], columns[absent]]]
-    if len(wrong):
-        statement = int(wrong[0])
+    if not len(wrong):
+        return
+    problems = []
+    for statement in wrong[:MOST_DETAILS].tolist():
         row, node = stated.rows[statement], hierarchy.nodes[columns[statement]]
         has = [hierarchy.nodes[column] for column in np.flatnonzero(present[row]).tolist()]
         below = next((each for each in has if node in hierarchy.ancestors(each)), None)
         why = "present as well" if node in has or below is None else f"{below!r}, which is below it, present"
-        raise stated.error(statement, f"{node!r} is said to be absent, but {why}; remove one of the two")
+        problems.append(f"{node!r} is said to be absent, but {why}; remove one of the two")
+    rest = f" ({counted(len(wrong) - 1, 'more contradiction')})" if len(wrong) > 1 else ""
+    error = stated.error(int(wrong[0]), problems[0] + rest)
+    error.details = tuple(str(stated.error(int(each), text)) for each, text in zip(wrong, problems, strict=False))
+    raise error

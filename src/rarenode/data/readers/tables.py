@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rarenode._io.delimited import suffix_of
+from rarenode._io.text import counted
 from rarenode.data.dataset import Dataset, scored_nodes
 from rarenode.data.features import LARGEST, number_as_text
 from rarenode.data.readers.frames import BINARY, Table, read_table
@@ -30,7 +32,15 @@ from rarenode.data.readers.labels import (
     to_matrix,
 )
 from rarenode.data.table_options import Expected, TableOptions
-from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
+from rarenode.errors import (
+    ArgumentError,
+    DataError,
+    FileFormatError,
+    HierarchyError,
+    LabelError,
+    MissingFileError,
+    RarenodeError,
+)
 from rarenode.hierarchy import Hierarchy, read_hierarchy
 
 MOST_LEVELS, LONGEST_LEVEL = 1000, 60
@@ -40,6 +50,8 @@ MOSTLY = 0.5
 FEW = 20
 MOST_BAD = 0.2
 """If at most this share of the cells of a column are no numbers, these are mistakes, and the column is not text."""
+MOST_PROBLEMS = 50
+"""So many things that are wrong with a table are listed."""
 
 
 def read_tables(
@@ -105,31 +117,70 @@ def make_dataset(
     missing = [name for name in wanted if name not in names]
     if missing:
         raise DataError(f"{table.name} lacks columns that the model needs: {_lacking(missing, names, wanted)}")
-    X = pl.DataFrame([_feature(table, name, None if expected is None else name in expected.text) for name in wanted])
-    ids = _ids(table, options.id)
+    problems = _Problems(table)
+    columns = []
+    for name in wanted:
+        with problems.collected():
+            columns.append(_feature(table, name, None if expected is None else name in expected.text))
+    ids = weights = None
+    with problems.collected():
+        weights = _weights(table, options.weight) if options.weight in names else None
     if hierarchy is None and expected is not None:
         hierarchy = expected.hierarchy
     known: NDArray[np.bool_] | None
-    if labels:
-        tree, Y, known, options = _labels(table, ids, options, hierarchy)
-    elif isinstance(hierarchy, Hierarchy):
-        tree = hierarchy
-        Y = known = np.broadcast_to(np.False_, (len(table.frame), len(tree)))
-    else:
-        raise ArgumentError("rows without labels need the hierarchy of a model")
+    with problems.collected():
+        ids = _ids(table, options.id)
+        if labels:
+            tree, Y, known, options = _labels(table, ids, options, hierarchy)
+        elif isinstance(hierarchy, Hierarchy):
+            tree = hierarchy
+            Y = known = np.broadcast_to(np.False_, (len(table.frame), len(tree)))
+        else:
+            raise ArgumentError("rows without labels need the hierarchy of a model")
+    problems.raise_any()
     return Dataset(
-        X=X,
+        X=pl.DataFrame(columns),
         Y=Y,
         known=known,
         hierarchy=tree,
         scored=scored_nodes(tree),
         feature_names=tuple(wanted),
         ids=ids,
-        sample_weight=_weights(table, options.weight) if options.weight in names else None,
+        sample_weight=weights,
         name=table.name,
         # A file of labels belongs to these rows alone.
         reading=options if set(options.labels) <= set(names) else options.model_copy(update={"labels": ()}),
     )
+
+
+class _Problems:
+    """What is wrong with a table, so that one error can tell it all."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.found: list[RarenodeError] = []
+
+    @contextmanager
+    def collected(self) -> Iterator[None]:
+        """Keep an error about data for later; one about an option ends it."""
+        try:
+            yield
+        except (DataError, HierarchyError, LabelError) as error:
+            self.found.append(error)
+            if len(self.found) == MOST_PROBLEMS:
+                self.raise_any()
+
+    def raise_any(self) -> None:
+        """Raise the first error, if there is one; its details are all of them."""
+        if not self.found:
+            return
+        first = self.found[0]
+        details = tuple(text for error in self.found for text in error.details or (str(error),))
+        if len(self.found) > 1:
+            rest = counted(len(self.found) - 1, "more problem")
+            first.args = (f"{first} ({rest}; `rarenode doctor` lists them all)",)
+        first.details, first.rows = details, len(self.table.frame)
+        raise first
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------
@@ -353,4 +404,4 @@ def _stated(table: Table, ids: tuple[str, ...] | None, options: TableOptions) ->
 
 def _some(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:8])
-    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more columns"
+    return shown if len(names) <= 8 else f"{shown} and {counted(len(names) - 8, 'more column')}"
