@@ -32,7 +32,7 @@ from rarenode.data.readers.labels import (
 )
 from rarenode.data.table_options import Expected, TableOptions
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
-from rarenode.hierarchy import Hierarchy, read_hierarchy
+from rarenode.hierarchy import Hierarchy, HierarchyLike, as_hierarchy
 
 MOST_LEVELS, LONGEST_LEVEL = 1000, 60
 """A text column with more distinct values, or a longer one, is taken for free text and not for categories."""
@@ -52,7 +52,7 @@ def read_tables(
     sources: Sequence[Path | str | Any],
     options: TableOptions,
     *,
-    hierarchy: Hierarchy | Path | str | None = None,
+    hierarchy: HierarchyLike | None = None,
     expected: Expected | None = None,
     labels: bool = True,
 ) -> Dataset:
@@ -61,8 +61,8 @@ def read_tables(
     Args:
         sources: CSV, TSV, Parquet or Arrow files, or one data frame.
         options: how to read them.
-        hierarchy: of the labels, or a file that contains it; None: that of ``expected``, or else the one that paths or
-            levels make.
+        hierarchy: of the labels, in any form that `as_hierarchy` takes; None: that of ``expected``, or else the one
+            that paths or levels make.
         expected: what a model expects that the rows are for; None chooses features by the options.
         labels: whether to read labels. Without them nothing is known, and ``expected`` must be given.
 
@@ -78,7 +78,7 @@ def read_tables(
 
 
 def read_labels(
-    sources: Sequence[Path | str | Any], options: TableOptions, hierarchy: Hierarchy | Path | str | None = None
+    sources: Sequence[Path | str | Any], options: TableOptions, hierarchy: HierarchyLike | None = None
 ) -> tuple[Hierarchy, NDArray[np.bool_], NDArray[np.bool_] | None]:
     """The hierarchy, the labels (rows, nodes) and where they are known, without regard to features."""
     table = read_table(sources, partial(text_columns, options, None))
@@ -97,7 +97,7 @@ def make_dataset(
     table: Table,
     options: TableOptions,
     *,
-    hierarchy: Hierarchy | Path | str | None = None,
+    hierarchy: HierarchyLike | None = None,
     expected: Expected | None = None,
     labels: bool = True,
 ) -> Dataset:
@@ -360,23 +360,23 @@ def _weights(table: Table, column: str | None) -> NDArray[np.float32] | None:
 
 
 def _labels(
-    table: Table, ids: tuple[str, ...] | None, options: TableOptions, hierarchy: Hierarchy | Path | str | None
+    table: Table, ids: tuple[str, ...] | None, options: TableOptions, hierarchy: HierarchyLike | None
 ) -> tuple[Hierarchy, NDArray[np.bool_], NDArray[np.bool_] | None, TableOptions]:
     stated = _stated(table, ids, options)
-    if isinstance(hierarchy, str | Path):
-        hierarchy = read_hierarchy(
+    if hierarchy is not None:
+        tree = as_hierarchy(
             hierarchy,
             separator=options.path_separator,
             relations=options.relations,
             namespaces=options.namespaces,
         )
-    if hierarchy is None and not stated.labels:
+    elif not stated.labels:
         raise DataError(f"{table.name}: no row has a label in {_some(options.labels)}")
-    if hierarchy is None:
-        hierarchy, separator = derive_hierarchy(stated, options.path_separator)
+    else:
+        tree, separator = derive_hierarchy(stated, options.path_separator)
         options = options.model_copy(update={"path_separator": separator})
-    Y, known = to_matrix(stated, hierarchy, options.path_separator, below=options.unknown == "below")
-    return hierarchy, Y, known, options
+    Y, known = to_matrix(stated, tree, options.path_separator, below=options.unknown == "below")
+    return tree, Y, known, options
 
 
 def _stated(table: Table, ids: tuple[str, ...] | None, options: TableOptions) -> Stated:
