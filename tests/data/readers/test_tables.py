@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import networkx
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -250,6 +251,31 @@ def test_the_index_of_a_pandas_frame_has_the_ids(index: Any) -> None:
     with pytest.raises(ArgumentError, match=r"has no column 'other' \(--id\)"):
         Dataset.read(named, labels="taxa", id="other")
     assert Dataset.read(frame.reset_index(drop=True), labels="taxa").ids is None
+
+
+@pytest.mark.parametrize(
+    "hierarchy",
+    [
+        [("Biota", "Corals"), ("Biota", "Sponges")],
+        {"Biota": ["Corals", "Sponges"]},
+        networkx.DiGraph([("Biota", "Corals"), ("Biota", "Sponges")]),
+    ],
+    ids=["edges", "nested", "graph"],
+)
+def test_hierarchies_that_are_no_file(tmp_path: Path, hierarchy: Any) -> None:
+    path = table(tmp_path, "a,1,sand,Corals", "b,2,mud,Sponges")
+    assert survey(path, hierarchy=hierarchy).Y.astype(int).tolist() == [[1, 1, 0], [1, 0, 1]]
+    Y = [[0, 1, 0], [0, 0, 1]]
+    assert Dataset.from_arrays([[1], [2]], Y, hierarchy).Y.astype(int).tolist() == [[1, 1, 0], [1, 0, 1]]
+
+
+def test_labels_that_are_no_columns(tmp_path: Path) -> None:
+    labels = pl.DataFrame({"id": ["a", "b"], "label": ["Biota > Corals", "Biota"]})
+    path = table(tmp_path, "a,1,sand", "b,2,mud", header="image,depth,ground")
+    with pytest.raises(ArgumentError, match="labels must be names of columns or a file, got DataFrame; join it to the"):
+        survey(path, labels=labels)
+    labels.write_csv(tmp_path / "labels.csv")
+    assert survey(path, labels=tmp_path / "labels.csv").Y.astype(int).tolist() == [[1, 1], [1, 0]]
 
 
 def test_a_node_called_root_counts() -> None:
