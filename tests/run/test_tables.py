@@ -131,7 +131,7 @@ def test_labels_in_a_file_of_their_own(survey: Path, tmp_path: Path) -> None:
     frame.select("image", "taxa").write_csv(tmp_path / "labels.csv")
     frame.drop("taxa").write_csv(tmp_path / "bare.csv")
     expected = Run.fit(survey, tmp_path / "run", settings(), options=SURVEY, report=False)
-    options = {"labels": str(tmp_path / "labels.csv"), "id": "image"}
+    options = {"labels": tmp_path / "labels.csv", "id": "image"}
     found = Run.fit(tmp_path / "bare.csv", tmp_path / "long", settings(), options=options, report=False)
     assert weights(found) == weights(expected)
     with pytest.raises(ArgumentError, match="say where the labels of"):
