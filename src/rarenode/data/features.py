@@ -134,11 +134,11 @@ def frame_from_pandas(X: Any) -> Any:
     for place, name in enumerate(X.columns):
         values = X.iloc[:, place]
         kind = getattr(values.dtype, "kind", "O")
-        if kind in "biuf":
+        if kind in "iuf" or values.dtype == np.bool_:
             columns[str(name)] = pl.Series(np.asarray(values))
         elif kind in "Mm":
             columns[str(name)] = pl.Series(values.to_numpy(dtype=f"{'datetime' if kind == 'M' else 'timedelta'}64[ns]"))
-        else:  # objects, strings, categories and nullable numbers
+        else:  # objects, strings, categories and nullable booleans
             columns[str(name)] = _from_objects(str(name), values.tolist())
     if len(columns) < X.shape[1]:
         raise DataError("two columns have the same name")

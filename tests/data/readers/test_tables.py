@@ -233,6 +233,12 @@ def test_ids_and_labels_that_are_no_text(column: str, values: list[Any], told: s
         survey(frame.with_columns(pl.Series(column, values)))
 
 
+@pytest.mark.parametrize("kind", ["boolean", "Int64", "Float64"])
+def test_pandas_numbers_with_missing_values(kind: str) -> None:
+    frame = pd.DataFrame({"x": pd.array([1, None, 0], dtype=kind), "taxa": ["Biota > Corals"] * 3})
+    np.testing.assert_array_equal(Dataset.read(frame, labels="taxa").X, [[1], [np.nan], [0]])
+
+
 def test_pandas_strings_with_missing_values() -> None:
     frame = pd.DataFrame({"x": [1, 2], "ground": ["sand", None], "taxa": ["Biota > Corals", None]})
     frame = frame.astype({"ground": "string", "taxa": "string"})
@@ -608,5 +614,8 @@ def test_a_table_in_parts(tmp_path: Path, suffix: str) -> None:
     assert pl.concat([part.frame for part in parts]).equals(frame)
     assert all(len(part.frame) <= 3 for part in parts)
     assert [part.first_row for part in parts] == np.cumsum([0, *(len(part.frame) for part in parts)])[:-1].tolist()
+    if suffix == ".csv":  # what a comma means is seen in all rows
+        commas = write(tmp_path, 'image,depth\na,"0,5"\nb,"1,234"\n')
+        assert all("depth" in part.decimal_commas for part in scan_table([commas], lambda names: ["image"], 1))
     where = parts[-1].error(len(parts[-1].frame) - 1, "x")
     assert str(where) == f"{paths[1]}{', line 4' if suffix == '.csv' else ': row 3'}: x"

@@ -24,6 +24,8 @@ TEXT = (".csv", ".tsv", ".tab", ".txt")
 BINARY = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?")
 """What a cell of text contains where a value is missing."""
+THOUSANDS = r"^[+-]?[1-9]\d{0,2}(,\d{3})+$"
+"""A number whose commas may separate thousands."""
 NEWLINE = ord("\n")
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 """What polars raises for a damaged file."""
@@ -40,8 +42,8 @@ class Table:
     """The index of a data frame that has one."""
     index_name: str | None = None
     """What that index is called."""
-    decimal_commas: bool = False
-    """Whether a comma in a number is a decimal point for certain: where semicolons separate the fields."""
+    decimal_commas: frozenset[str] = frozenset()
+    """The columns in which a comma of a number is the decimal point for certain, and separates no thousands."""
     first_row: int = 0
     """Which row of the files is the first of the frame, if it is a part of them."""
 
@@ -100,8 +102,9 @@ def read_table(sources: Sequence[Any], text_columns: TextColumns) -> Table:
     with_rows = [frame for frame in frames if len(frame)]  # a file without rows says nothing of its columns' types
     if not with_rows:
         raise FileFormatError(paths[0], None, "it has no rows")
-    decimal_commas = all(delimiter == ";" for _, delimiter in read)
-    return Table(_joined(paths, with_rows), files, decimal_commas=decimal_commas)
+    joined = _joined(paths, with_rows)
+    by_semicolons = all(delimiter == ";" for _, delimiter in read)
+    return Table(joined, files, decimal_commas=frozenset(joined.columns) if by_semicolons else _decimal_commas(joined))
 
 
 def _joined(paths: list[Path], frames: list[pl.DataFrame]) -> pl.DataFrame:
@@ -136,7 +139,7 @@ def scan_table(sources: Sequence[Any], text_columns: TextColumns, rows: int) -> 
         _check_same_columns(paths[0], names, path, _scan(path).collect_schema().names())
         for first in range(0, count, rows):
             part = _without_missing(_collect(path, _scan(path).slice(first, rows)))
-            yield Table(part, files, first_row=before + first)
+            yield Table(part, files, first_row=before + first, decimal_commas=_decimal_commas(part))
         before += count
 
 
@@ -153,7 +156,18 @@ def _from_frame(source: Any) -> Table:
         raise DataError(f"expected a file, or a pandas or polars data frame, got {type(source).__name__}")
     if not len(table.frame):
         raise DataError("the data frame has no rows")
-    return replace(table, frame=_without_missing(table.frame))
+    frame = _without_missing(table.frame)
+    return replace(table, frame=frame, decimal_commas=_decimal_commas(frame))
+
+
+def _decimal_commas(frame: pl.DataFrame) -> frozenset[str]:
+    """The text columns in which some comma cannot separate thousands."""
+    found = []
+    for name in (name for name, kind in frame.schema.items() if kind == pl.String):
+        commas = frame[name].filter(frame[name].str.contains(",", literal=True))
+        if not commas.str.contains(THOUSANDS).all():
+            found.append(name)
+    return frozenset(found)
 
 
 def _check_same_columns(first: Path, expected: list[str], path: Path, columns: list[str]) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rarenode._io.delimited import suffix_of
 from rarenode.data.dataset import Dataset
 from rarenode.data.features import LARGEST, number_as_text
-from rarenode.data.readers.frames import BINARY, Table, read_table
+from rarenode.data.readers.frames import BINARY, THOUSANDS, Table, read_table
 from rarenode.data.readers.gaf import from_gaf
 from rarenode.data.readers.labels import (
     Stated,
@@ -41,8 +41,6 @@ MOSTLY = 0.5
 FEW = 20
 NUMBER = r"^[+-]?\d+([.,]\d+)?$"
 """What looks like a number, in digits of any script."""
-THOUSANDS = r"^[+-]?[1-9]\d{0,2}(,\d{3})+$"
-"""A number whose commas may separate thousands."""
 THOUSANDS_AND_DECIMALS = r"^[+-]?\d{1,3}((,\d{3})+\.\d*|(\.\d{3})+,\d*)$"
 LONGEST_SHOWN = 40
 """Characters of a cell that a message shows."""
@@ -240,7 +238,7 @@ def _check_numbers(table: Table, text: pl.Series, numbers: pl.Series, is_text: b
         problem = f"{_shown(text[row])} has thousands separators; remove them"
         raise table.error(row, f"column {text.name!r}: {problem}")
     commas = text.str.contains(",", literal=True).fill_null(False)
-    if commas.any() and not table.decimal_commas and text.filter(commas).str.contains(THOUSANDS).all():
+    if commas.any() and text.name not in table.decimal_commas:
         row = int(commas.arg_max() or 0)
         whole = text[row].replace(",", "")
         either = f"{whole} or {text[row].replace(',', '.')}" if text[row].count(",") == 1 else whole
