@@ -239,6 +239,14 @@ def test_pandas_numbers_with_missing_values(kind: str) -> None:
     np.testing.assert_array_equal(Dataset.read(frame, labels="taxa").X, [[1], [np.nan], [0]])
 
 
+def test_ids_and_labels_that_are_numbers_in_a_data_frame() -> None:
+    """A missing value makes pandas write 1 as 1.0."""
+    frame = pd.DataFrame({"image": [7.0, 8.0, 9.0], "depth": [1, 2, 3], "taxa": [1.0, None, 2.0]})
+    data = survey(frame, hierarchy=[("0", "1"), ("0", "2")])
+    assert data.ids == ("7", "8", "9")
+    assert data.Y.astype(int).tolist() == [[1, 1, 0], [0, 0, 0], [1, 0, 1]]
+
+
 def test_pandas_strings_with_missing_values() -> None:
     frame = pd.DataFrame({"x": [1, 2], "ground": ["sand", None], "taxa": ["Biota > Corals", None]})
     frame = frame.astype({"ground": "string", "taxa": "string"})

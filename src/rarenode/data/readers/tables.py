@@ -287,7 +287,8 @@ def _as_categories(numbers: pl.Series) -> pl.Series:
     """Numbers as text: whole ones without a decimal point, as the same column looks where it is whole."""
     if numbers.dtype.is_float():
         values = numbers.fill_nan(None).to_list()
-        return pl.Series(numbers.name, [None if value is None else number_as_text(value) for value in values])
+        text = [None if value is None else number_as_text(value) for value in values]
+        return pl.Series(numbers.name, text, dtype=pl.String)
     return numbers.cast(pl.String)
 
 
@@ -338,7 +339,7 @@ def _as_text(table: Table, column: str, what: str) -> pl.Series:
     if values.dtype.is_nested() or values.dtype == pl.Object:
         raise DataError(f"{table.name}: column {column!r} contains {values.dtype}; expected {what}, one in each row")
     try:
-        return values.cast(pl.String)
+        return _as_categories(values) if values.dtype.is_float() else values.cast(pl.String)
     except pl.exceptions.PolarsError:
         raise DataError(f"{table.name}: column {column!r} contains bytes that are not UTF-8 text") from None
 
