@@ -118,6 +118,16 @@ def test_a_mask_of_what_is_known_everywhere_is_none() -> None:
     assert (base.counted_known, len(base.counted_Y)) == (None, 40)
 
 
+def test_targets_are_labels_with_nan_where_unknown() -> None:
+    some = rows()
+    assert some.known is not None
+    assert some.targets.dtype == np.float32
+    assert np.array_equal(np.isnan(some.targets), ~some.known)
+    assert np.array_equal(some.targets == 1, some.Y)
+    everything = replace(some, known=None)
+    assert everything.targets is everything.Y
+
+
 def test_a_label_cannot_be_present_and_unknown() -> None:
     base = replace(rows(), known=None)
     row, node = np.argwhere(base.Y)[7].tolist()

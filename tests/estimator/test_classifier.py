@@ -91,6 +91,12 @@ class TestFit:
         assert np.array_equal(fitted.predict_proba(X), by_hand.predict_proba(preparation.apply(X)))
         assert fitted.model_.training_positives.tolist() == Y.sum(axis=0).tolist()
 
+    def test_forms_of_hierarchies_do_not_matter(self) -> None:
+        fitted = classifier(hierarchy=list(TREE.edges), epochs=1).fit(X, Y)
+        assert fitted.hierarchy_ == TREE
+        assert fitted.hierarchy == list(TREE.edges)
+        np.testing.assert_array_equal(fitted.predict_proba(X), classifier(epochs=1).fit(X, Y).predict_proba(X))
+
     def test_ancestors_are_added(self) -> None:
         deepest = Y.copy()
         deepest[:, TREE.edge_parents] = False
@@ -148,7 +154,7 @@ class TestFit:
             ({"weighting": "some"}, "weighting"),
             ({"focus": "doubt"}, "focus"),
             ({"engine": "steam"}, "engine"),
-            ({"hierarchy": [("a", "b")]}, "hierarchy must be a Hierarchy"),
+            ({"hierarchy": 5}, "hierarchy must be a Hierarchy, a file, nested names .* networkx graph; got int"),
             ({"thresholds": "guess"}, "unknown threshold strategy 'guess'"),
             ({"cv": 0}, "thresholds=expected_f1 is fitted to held-out rows; set cv or holdout"),
             ({"rule": "add"}, "rule"),

@@ -6,6 +6,7 @@ import numpy as np
 import polars
 import pytest
 
+from rarenode import Dataset
 from rarenode.errors import HierarchyError, LabelError, UnknownLabelError
 from rarenode.estimator.targets import read_targets
 from rarenode.hierarchy import Hierarchy
@@ -92,6 +93,13 @@ class TestRefusals:
         with pytest.raises(UnknownLabelError, match=r"'0', '1', '2', '3', '4' and 2 more"):
             read_targets(polars.DataFrame({str(i): [0] for i in range(7)}), TREE)
 
+    @pytest.mark.parametrize("separator", [";", ",", "|"])
+    def test_several_labels_in_one_text(self, separator: str) -> None:
+        told = rf"row 1: .*several labels: split it into a list, or .*Dataset\.read\(\.\.\., separator='\{separator}'\)"
+        for given in (["cat", f"cat{separator} dog"], [{"cat"}, {f"dog{separator}rose"}]):
+            with pytest.raises(UnknownLabelError, match=told):
+                read_targets(given, TREE)
+
     def test_columns_of_the_same_name(self) -> None:
         class Frame:
             columns = ("cat", "dog", "cat")
@@ -118,6 +126,15 @@ class TestRefusals:
 
 class TestUnknown:
     """1 is present, 0 absent, and what is missing unknown. Columns: animal, plant, cat, dog, rose."""
+
+    def test_targets_of_a_dataset(self) -> None:
+        table = polars.DataFrame({"x": range(4), "kind": ["cat", "animal", "plant; dog", None]})
+        data = Dataset.read(table, labels="kind", hierarchy=TREE, unknown="below")
+        targets = read_targets(data.targets, TREE)
+        assert np.array_equal(targets.Y, data.Y)
+        assert targets.known is not None
+        assert data.known is not None
+        assert np.array_equal(targets.known, data.known)
 
     ROWS = ((np.nan, 0, 1, np.nan, np.nan), (1, np.nan, np.nan, 0, np.nan), (0, 0, np.nan, 0, 1))
     Y = ((1, 0, 1, 0, 0), (1, 0, 0, 0, 0), (0, 1, 0, 0, 1))

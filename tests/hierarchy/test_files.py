@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import networkx
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rarenode import Hierarchy
 from rarenode.errors import ArgumentError, FileFormatError, HierarchyError, MissingFileError, RarenodeError
-from rarenode.hierarchy import Terms, from_nested, from_networkx, read_hierarchy, write_hierarchy
+from rarenode.hierarchy import Terms, as_hierarchy, from_nested, from_networkx, read_hierarchy, write_hierarchy
 from rarenode.hierarchy.draft import check
 from rarenode.hierarchy.drawing import draw_tree
 from rarenode.hierarchy.files import read_draft
@@ -200,6 +201,34 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         (tmp_path / f"folder{suffix}").mkdir()
         with pytest.raises(FileFormatError, match="it is a folder"):
             read_hierarchy(tmp_path / f"folder{suffix}")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        Hierarchy.from_edges([("a", "b"), ("b", "c")]),
+        [("a", "b"), ("b", "c")],
+        (["a", "b"], ["b", "c"]),
+        {("a", "b"), ("b", "c")},
+        networkx.DiGraph([("a", "b"), ("b", "c")]),
+    ],
+    ids=["hierarchy", "list", "tuple", "set", "graph"],
+)
+def test_what_people_have(given: Any) -> None:
+    assert as_hierarchy(given).edges == (("a", "b"), ("b", "c"))
+
+
+def test_nested_names_and_files_that_people_have(tmp_path: Path) -> None:
+    nodes = ("a", "a > b", "a > c")
+    assert as_hierarchy({"a": {"b": {}, "c": {}}}).nodes == nodes
+    path = write(tmp_path, "path\na.b\na.c\n")
+    assert as_hierarchy(path, separator=".").nodes == as_hierarchy(str(path), separator=".").nodes == nodes
+
+
+@pytest.mark.parametrize("given", [5, np.zeros((2, 2)), iter([("a", "b")])])
+def test_what_is_no_hierarchy(given: Any) -> None:
+    with pytest.raises(ArgumentError, match="hierarchy must be a Hierarchy, a file, nested names in a dict, a list of"):
+        as_hierarchy(given)
 
 
 def test_graphs_that_are_no_hierarchies() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given
@@ -340,6 +341,39 @@ def test_files_and_rows_are_predicted_alike(run: Run, new: Path) -> None:
     assert np.array_equal(by_csv.probs, by_parquet.probs)
     frame = pl.read_csv(new)
     assert np.array_equal(run.model.predict_proba(frame.select("depth", "ground"))[:, run.model.scored], by_csv.probs)
+
+
+@pytest.mark.parametrize("kind", ["polars", "pandas", "pandas with an index"])
+def test_data_frames_are_predicted_as_files_are(
+    run: Run, new: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    labelled = rows(23, 1)
+    frame: Any = labelled.drop("taxa")
+    if kind != "polars":
+        frame = pd.DataFrame(frame.to_dict(as_series=False))
+        frame = frame.set_index("image") if kind == "pandas with an index" else frame
+    by_file, by_frame = run.predict(new), run.predict(frame)
+    assert np.array_equal(by_frame.probs, by_file.probs)
+    assert by_frame.ids == by_file.ids
+    monkeypatch.setattr(module, "CELLS_AT_A_TIME", 5 * len(run.model.hierarchy))
+    for source, name in ((new, "file.csv"), (frame, "frame.csv")):
+        assert run.predict_to_file(source, tmp_path / name)[0] == 23
+    assert (tmp_path / "file.csv").read_bytes() == (tmp_path / "frame.csv").read_bytes()
+    assert run.evaluate(labelled).rows == 23
+
+
+def test_a_run_of_a_data_frame(run: Run, tmp_path: Path) -> None:
+    edges = [("root", "Corals"), ("Corals", "Black"), ("Corals", "Soft"), ("root", "Sponges")]
+    taxa = [label.split(" > ")[-1] for label in rows(90, 0)["taxa"]]
+    frame = pd.DataFrame({"depth": rows(90, 0)["depth"].to_list(), "taxa": taxa}).iloc[10:]
+    found = Run.fit(frame, tmp_path / "run", run.settings, hierarchy=edges, options={"labels": "taxa"}, report=False)
+    assert found.model.hierarchy == Hierarchy.from_edges(edges)
+    assert found.model.scored.all()  # a node called root is a node
+    predicted = found.predict(frame[["depth"]])
+    assert predicted.ids == tuple(str(row) for row in range(10, 90))
+    assert predicted.nodes[0] == "root"
+    assert predicted.probs[:, 0].min() > 0.5
+    assert found.evaluate(frame).trained_on
 
 
 def test_labels_end_where_confidence_does(run: Run, new: Path) -> None:

@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -20,7 +19,7 @@ from rarenode.data.catalogue import SPLITS, SplitName
 from rarenode.data.features import as_features, content_arrays, stack_rows, take_rows
 from rarenode.data.table_options import TableOptions, table_options
 from rarenode.errors import ArgumentError, DataError, LabelError
-from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy import Hierarchy, HierarchyLike, as_hierarchy
 from rarenode.hierarchy.labels import as_known
 
 ROOT = "root"
@@ -107,7 +106,7 @@ class Dataset:
         cls,
         X: Any,
         Y: Any,
-        hierarchy: Hierarchy,
+        hierarchy: HierarchyLike,
         *,
         unscored: Sequence[str] | None = None,
         feature_names: Sequence[str] | None = None,
@@ -119,7 +118,7 @@ class Dataset:
         Args:
             X: (rows, features), NaN where missing.
             Y: (rows, nodes) of 0 and 1.
-            hierarchy: of the labels.
+            hierarchy: of the labels, as in `read`.
             unscored: nodes that count neither in the loss nor in the metrics; None: an artificial root.
             feature_names: names of the columns of X.
             sample_weight: (rows,), how much each row counts in training.
@@ -130,6 +129,7 @@ class Dataset:
         array([[1, 1, 0],
                [1, 0, 1]])
         """
+        hierarchy = as_hierarchy(hierarchy)
         return cls(
             X=X,
             Y=hierarchy.close(Y).astype(np.bool_),
@@ -144,7 +144,7 @@ class Dataset:
     def read(
         cls,
         *sources: Any,
-        hierarchy: Hierarchy | Path | str | None = None,
+        hierarchy: HierarchyLike | None = None,
         kind: Literal["auto", "tree", "dag"] = "auto",
         **options: Any,
     ) -> Dataset:
@@ -153,8 +153,8 @@ class Dataset:
         Args:
             sources: CSV, TSV, Parquet, Arrow or ARFF files with the same columns; or one pandas or polars data frame,
                 whose index, if it has one, are the ids.
-            hierarchy: of the labels, or a file that contains it (see `rarenode.hierarchy.read_hierarchy`); None: the
-                one that paths or levels make.
+            hierarchy: of the labels: a `Hierarchy`, a file (see `rarenode.hierarchy.read_hierarchy`), nested names,
+                (parent, child) pairs or a networkx graph; None: the one that paths or levels make.
             kind: of an ARFF file: whether its classes form a ``tree`` or a ``dag``.
             options: which columns are what, as in `TableOptions`: ``labels``, ``id``, ``features``, ...
 
@@ -184,6 +184,20 @@ class Dataset:
     def n_features(self) -> int:
         """Columns of X."""
         return int(self.X.shape[1])
+
+    @property
+    def targets(self) -> NDArray[Any]:
+        """Y with NaN where it is unknown, or Y itself if everything is known: what `RareNodeClassifier.fit` takes.
+
+        >>> import polars as pl
+        >>> table = pl.DataFrame({"depth": [3, 5], "taxa": ["Biota > Corals", None]})
+        >>> Dataset.read(table, labels="taxa").targets
+        array([[ 1.,  1.],
+               [nan, nan]], dtype=float32)
+        """
+        if self.known is None:
+            return self.Y
+        return np.where(self.known, self.Y, np.float32(np.nan)).astype(np.float32)
 
     @property
     def counted_Y(self) -> NDArray[np.bool_]:  # noqa: N802 (Y is the field's name for labels)

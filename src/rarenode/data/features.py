@@ -6,6 +6,7 @@ of two types: Float64, NaN where missing, and String, null where missing. A `Pre
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -132,23 +133,43 @@ def frame_from_pandas(X: Any) -> Any:
     columns = {}
     for place, name in enumerate(X.columns):
         values = X.iloc[:, place]
-        kind = values.dtype
-        try:
-            if getattr(kind, "kind", "O") in "biuf":
-                columns[str(name)] = pl.Series(np.asarray(values))
-            elif getattr(kind, "kind", "O") in "Mm":
-                columns[str(name)] = pl.Series(values.to_numpy())
-            else:  # objects, strings, categories and nullable numbers
-                columns[str(name)] = pl.Series([None if _is_missing(value) else value for value in values.tolist()])
-        except (TypeError, pl.exceptions.PolarsError) as error:
-            raise DataError(f"column {str(name)!r} mixes values of several types: {error}") from None
+        kind = getattr(values.dtype, "kind", "O")
+        if kind in "iuf" or values.dtype == np.bool_:
+            columns[str(name)] = pl.Series(np.asarray(values))
+        elif kind in "Mm":
+            columns[str(name)] = pl.Series(values.to_numpy(dtype=f"{'datetime' if kind == 'M' else 'timedelta'}64[ns]"))
+        else:  # objects, strings, categories and nullable booleans
+            columns[str(name)] = _from_objects(str(name), values.tolist())
     if len(columns) < X.shape[1]:
         raise DataError("two columns have the same name")
     return pl.DataFrame(columns)
 
 
+def _from_objects(name: str, given: list[Any]) -> Any:
+    """A column of objects; collections, such as sets of labels, become lists."""
+    import polars as pl  # noqa: PLC0415
+
+    values = [None if _is_missing(value) else _as_list(value) for value in given]
+    kinds = {type(value) for value in values if value is not None}
+    if len(kinds) > 1 and all(issubclass(kind, Number) for kind in kinds):
+        return pl.Series(values, dtype=pl.Float64, strict=False)
+    try:
+        return pl.Series(values)
+    except (TypeError, pl.exceptions.PolarsError):
+        several = " and ".join(sorted(kind.__name__ for kind in kinds))
+        raise DataError(f"column {name!r} mixes values of several types ({several}); make them of one type") from None
+
+
 def _is_missing(value: Any) -> bool:
-    return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, Number) and value != value
+
+
+def _as_list(value: Any) -> Any:
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    return list(value) if isinstance(value, tuple | np.ndarray) else value
 
 
 def _from_frame(frame: Any) -> tuple[Any, tuple[str, ...]]:

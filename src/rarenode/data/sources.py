@@ -6,21 +6,37 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from rarenode._io.delimited import suffix_of
 from rarenode._io.files import exists, is_file
 from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, catalogue, data_root, find_entry
 from rarenode.data.dataset import Dataset, DatasetSplits, scored_nodes
+from rarenode.data.features import has_columns
 from rarenode.data.preparation import Preparation
 from rarenode.data.readers import TABLES, read
 from rarenode.data.table_options import Expected, TableOptions
 from rarenode.errors import ArgumentError, DataError, MissingFileError
-from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy import HierarchyLike
 
 Prepare = Literal["none", "no_leakage"]
-Data = str | Path | Sequence[str | Path] | Dataset | DatasetSplits
-"""What can be trained on, evaluated and predicted: rows, one or more files of rows, or a name of the catalogue."""
+
+
+class Frame(Protocol):
+    """A pandas or polars data frame."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of its columns."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+
+Data = str | Path | Sequence[str | Path] | Frame | Dataset | DatasetSplits
+"""What can be trained on, evaluated and predicted: rows, one or more files of rows, a data frame, or a name of the
+catalogue."""
 
 
 def open_data(
@@ -28,17 +44,18 @@ def open_data(
     root: Path | str | None = None,
     *,
     options: TableOptions | None = None,
-    hierarchy: Hierarchy | Path | str | None = None,
+    hierarchy: HierarchyLike | None = None,
     expected: Expected | None = None,
     labels: bool = True,
 ) -> Dataset | DatasetSplits:
     """Read rows, unless they are given as such.
 
     Args:
-        data: rows, a file, a pattern such as ``part-*.csv``, several files of one table, or a name of the catalogue.
+        data: rows, a file, a pattern such as ``part-*.csv``, several files of one table, a data frame, or a name of the
+            catalogue.
         root: the folder that holds the datasets of the catalogue.
         options: which columns of a table are what; see `rarenode.data.readers.read`, as for the other arguments.
-        hierarchy: of the labels of a table, or a file that contains it.
+        hierarchy: of the labels of a table, in any form that `as_hierarchy` takes.
         expected: what the model expects that the rows are for, if there is one.
         labels: whether labels are needed.
 
@@ -49,13 +66,14 @@ def open_data(
     """
     if isinstance(data, Dataset | DatasetSplits):
         return data
+    if has_columns(data):
+        return read([data], options=options, hierarchy=hierarchy, expected=expected, labels=labels)
     if isinstance(data, Sequence) and not isinstance(data, str) and all(isinstance(one, str | Path) for one in data):
         return read(data, options=options, hierarchy=hierarchy, expected=expected, labels=labels)
     if not isinstance(data, str | Path):
         raise ArgumentError(
-            f"data must be a Dataset, a file or a name of the catalogue, got {type(data).__name__}; "
-            "Dataset.from_arrays makes one of arrays, Dataset.read of a data frame, and TrainedModel.predict takes "
-            "features"
+            "data must be a Dataset, a file, a pandas or polars data frame, or a name of the catalogue, got "
+            f"{type(data).__name__}; Dataset.from_arrays makes one of arrays, and TrainedModel.predict takes features"
         )
     if str(data) in catalogue():
         return load_dataset(str(data), root)
@@ -72,9 +90,9 @@ def open_data(
 def scan_data(data: Data, expected: Expected, rows: int) -> Iterator[tuple[Dataset, int]] | None:
     """Rows of tables for a model, without labels and at most so many at a time, each with the number of all rows.
 
-    None if the data are not tables.
+    None if the data are not files of tables.
     """
-    if isinstance(data, Dataset | DatasetSplits) or (isinstance(data, str) and data in catalogue()):
+    if not isinstance(data, str | Path | Sequence) or (isinstance(data, str) and data in catalogue()):
         return None
     paths = [Path(data)] if isinstance(data, str | Path) else [Path(each) for each in data]
     if len(paths) == 1 and not exists(paths[0]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -16,7 +17,9 @@ Unknown = Literal["none", "below"]
 
 
 def _as_tuple(value: Any) -> Any:
-    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
+    if isinstance(value, str | Path):
+        return (str(value),)
+    return tuple(value) if isinstance(value, list) else value
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
@@ -64,6 +67,12 @@ def table_options(values: Mapping[str, Any], base: TableOptions | None = None) -
     Raises:
         ArgumentError: there is no such option, or it cannot have the value.
     """
+    labels = values.get("labels")
+    if labels is not None and not isinstance(labels, str | Path | list | tuple):
+        raise ArgumentError(
+            f"labels must be names of columns or a file, got {type(labels).__name__}; join it to the rows as a column, "
+            "or write it to a file with the columns id, label and perhaps value"
+        )
     try:
         return TableOptions(**{**({} if base is None else base.model_dump()), **values})
     except ValidationError as error:

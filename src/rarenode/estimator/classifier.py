@@ -26,7 +26,7 @@ from rarenode.diagnosis import NodeDiagnosis
 from rarenode.errors import ArgumentError, Interrupted
 from rarenode.estimator.folder import EstimatorFile, read_estimator_file, write_estimator_file
 from rarenode.estimator.targets import class_names, read_targets
-from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy import HierarchyLike, as_hierarchy
 from rarenode.metrics import node_scores
 from rarenode.training import ShowProgress, TrainedModel, fit_model
 from rarenode.training.model_folder import parameters_fingerprint
@@ -49,7 +49,8 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A hierarchical multi-label classifier that finds the rare, deep nodes.
 
     Args:
-        hierarchy: of the labels; None: flat, and the labels themselves are the nodes.
+        hierarchy: of the labels: a `Hierarchy`, a file, nested names, (parent, child) pairs or a networkx graph; None:
+            flat, and the labels themselves are the nodes.
         SETTINGS
         unscored: nodes that count neither in the loss nor in `score`; None: an artificial root, the only root if it is
             named "root".
@@ -87,7 +88,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     True
     """
 
-    def __init__(self, hierarchy: Hierarchy | None = None, **parameters: Any) -> None:
+    def __init__(self, hierarchy: HierarchyLike | None = None, **parameters: Any) -> None:
         known = SETTINGS | OWN
         unknown = next((name for name in parameters if name not in known), None)
         if unknown is not None:
@@ -108,7 +109,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     )
 
     @classmethod
-    def from_preset(cls, preset: str, hierarchy: Hierarchy | None = None, **changes: Any) -> Self:
+    def from_preset(cls, preset: str, hierarchy: HierarchyLike | None = None, **changes: Any) -> Self:
         """An estimator with the parameters of a preset, ``best`` or ``paper``, and changes.
 
         >>> RareNodeClassifier.from_preset("paper", n_members=10).weighting
@@ -135,8 +136,9 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             TrainingError: the loss is no longer a number.
         """
         settings = self._settings()
+        hierarchy = None if self.hierarchy is None else as_hierarchy(self.hierarchy)
         features = self._features(X, reset=True)
-        targets = read_targets(y, self.hierarchy)
+        targets = read_targets(y, hierarchy)
         check_consistent_length(features, targets.Y)
         if eval_set is None:
             _check_held_out_rows(settings, features.shape[0])
@@ -295,8 +297,6 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _settings(self) -> Settings:
-        if not isinstance(self.hierarchy, Hierarchy | None):
-            raise ArgumentError(f"hierarchy must be a Hierarchy or None, got {type(self.hierarchy).__name__}")
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
             seed = check_random_state(seed).randint(2**31)

@@ -108,7 +108,22 @@ def _from_label_sets(rows: Sequence[Iterable[str]], hierarchy: Hierarchy | None)
         hierarchy = Hierarchy.from_edges([], nodes={label for row in rows for label in row})
         if not len(hierarchy):
             raise LabelError("no row has a label, and there is no hierarchy to say which there are")
-    return _over(hierarchy, hierarchy.encode(rows))
+    try:
+        values = hierarchy.encode(rows)
+    except UnknownLabelError as error:
+        raise UnknownLabelError(f"{error}{_several_labels(rows, hierarchy)}") from None
+    return _over(hierarchy, values)
+
+
+def _several_labels(rows: Sequence[Iterable[Any]], hierarchy: Hierarchy) -> str:
+    """What to do if a label that is not in the hierarchy is a text of several."""
+    unknown = (label for row in rows for label in row if isinstance(label, str) and label not in hierarchy)
+    label = next(unknown, "")
+    for separator in (";", ",", "|"):
+        if separator in label and any(part.strip() in hierarchy for part in label.split(separator)):
+            read = f"Dataset.read(..., separator={separator!r})"
+            return f". It seems to be several labels: split it into a list, or read the table with {read}"
+    return ""
 
 
 def _from_classes(values: NDArray[Any]) -> Targets:

@@ -25,7 +25,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from rarenode._io.delimited import Records, read_records, read_text, suffix_of
 from rarenode._io.files import replacing
@@ -41,6 +41,21 @@ NODE = ("id", "node", "node_id", "name", *CHILD)
 TITLE = ("title", "label", "name")
 SEVERAL = ";"
 """Separates several parents in one cell of a parent table."""
+
+
+class Graph(Protocol):
+    """A networkx graph."""
+
+    @property
+    def edges(self) -> Any:
+        """Pairs of nodes."""
+
+    def is_directed(self) -> bool:
+        """Whether edges have a direction."""
+
+
+HierarchyLike = Hierarchy | Path | str | Mapping[str, Any] | Collection[tuple[str, str]] | Graph
+"""What `as_hierarchy` takes."""
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -311,6 +326,36 @@ def from_networkx(graph: Any) -> Hierarchy:
     if not titles:
         return hierarchy
     return hierarchy.with_terms(Terms(tuple(titles.get(node, node) for node in hierarchy.nodes)))
+
+
+def as_hierarchy(given: HierarchyLike, **options: Any) -> Hierarchy:
+    """A hierarchy from what people have.
+
+    Args:
+        given: a hierarchy; a file; nested names, as in `from_nested`; (parent, child) pairs; or a networkx graph.
+        options: of `read_hierarchy`, for a file.
+
+    Raises:
+        ArgumentError: it is something else.
+        HierarchyError: it makes no hierarchy.
+
+    >>> as_hierarchy([("animal", "cat"), ("animal", "dog")])
+    <Hierarchy: tree of 3 nodes and 2 edges, depth 1>
+    """
+    if isinstance(given, Hierarchy):
+        return given
+    if isinstance(given, str | Path):
+        return read_hierarchy(given, **options)
+    if isinstance(given, Mapping):
+        return from_nested(given)
+    if isinstance(given, list | tuple | set):
+        return Hierarchy.from_edges(given)
+    if hasattr(given, "is_directed"):
+        return from_networkx(given)
+    raise ArgumentError(
+        "hierarchy must be a Hierarchy, a file, nested names in a dict, a list of (parent, child) pairs or a networkx "
+        f"graph; got {type(given).__name__}"
+    )
 
 
 def write_hierarchy(hierarchy: Hierarchy, path: Path | str) -> None:

@@ -104,7 +104,7 @@ class RunFiles:
             if (options or rest["valid"] is not None) and not isinstance(hierarchy, Hierarchy):
                 given = {"options": dict(options or {}), **rest}
                 with replacing(self.folder / TABLE) as (part,):
-                    part.write_text(json.dumps(given, indent=1, default=list), encoding="utf-8")
+                    part.write_text(json.dumps(given, indent=1, default=_plain), encoding="utf-8")
         except OSError as error:
             raise ArgumentError(f"{self.folder}: settings cannot be written: {error}") from None
 
@@ -152,3 +152,8 @@ class RunFiles:
         """Remove what a finished run no longer needs. The checkpoint goes first: without it, the run is finished."""
         remove_checkpoint(self.folder)
         remove_folds(self.folder)
+
+
+def _plain(value: Any) -> str | list[Any]:
+    """A file or a collection of names, for JSON."""
+    return str(value) if isinstance(value, Path) else list(value)

@@ -24,7 +24,7 @@ from rarenode.data.features import take_rows, text_features
 from rarenode.data.sources import Data, open_data, scan_data
 from rarenode.data.table_options import Expected, TableOptions, table_options
 from rarenode.errors import ArgumentError, DataError, MissingFileError, ResumeError, TrainingError
-from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy import HierarchyLike, as_hierarchy
 from rarenode.models import Output
 from rarenode.objective.uncertainties import check_kind
 from rarenode.report import Report, RunReport, report_on_model, report_on_predictions, write_report
@@ -81,7 +81,7 @@ class Run:
         settings: Settings | None = None,
         *,
         valid: Data | None = None,
-        hierarchy: Hierarchy | Path | str | None = None,
+        hierarchy: HierarchyLike | None = None,
         options: Mapping[str, Any] | None = None,
         resume: bool = False,
         report: bool = True,
@@ -91,11 +91,13 @@ class Run:
         """Train a model, and save it in a folder.
 
         Args:
-            data: rows, a file of rows, or a name of the catalogue, whose training and validation rows are used.
+            data: rows, a file of rows, a data frame, or a name of the catalogue, whose training and validation rows are
+                used.
             folder: where the run is kept; it is created.
             settings: how to train and decide; None: the defaults or, with ``resume``, those of the stopped run.
             valid: validation rows; early stopping and thresholds then use these, instead of ``cv`` and ``holdout``.
-            hierarchy: of the labels of a table, or a file that contains it; None: the one that paths or levels make.
+            hierarchy: of the labels of a table: a `Hierarchy`, a file, nested names, (parent, child) pairs or a
+                networkx graph; None: the one that paths or levels make.
             options: which columns of a table are what, as in `TableOptions`: ``labels``, ``id``, ``features``, ...
             resume: continue a training that was stopped; if it is finished, write only a report that is not there.
             report: also write ``report.html``, about rows that were not used for training. If there are none, or if
@@ -118,6 +120,8 @@ class Run:
         if resume and options is None and hierarchy is None:
             options, hierarchy, stored_valid = run.files.table()
             valid = stored_valid if valid is None else valid
+        if not isinstance(hierarchy, str | Path | None):  # a file is read in the way that the options say
+            hierarchy = as_hierarchy(hierarchy)
         given = table_options(options or {})
         opened = open_data(data, root, options=given, hierarchy=hierarchy)
         settings = settings or stored or Settings()
@@ -187,8 +191,8 @@ class Run:
         """Compare the model's decisions with the labels of rows.
 
         Args:
-            data: labelled rows, a file, or a name of the catalogue; None: the dataset of the catalogue that the model
-                was trained on.
+            data: labelled rows, a file, a data frame, or a name of the catalogue; None: the dataset of the catalogue
+                that the model was trained on.
             split: which part of a dataset that has parts; None: test.
             thresholds: a strategy that needs no labels, instead of the model's thresholds.
             options: options of a table that differ from those of the training table, such as a file of labels.
@@ -214,7 +218,7 @@ class Run:
         """Predict rows; their labels, if they have any, are ignored.
 
         Args:
-            data: rows, files, or a name of the catalogue.
+            data: rows, files, a data frame, or a name of the catalogue.
             split: which part of a dataset that has parts; None: test.
             thresholds: a strategy that needs no labels, instead of the model's thresholds.
             min_confidence: decide no node that is less probable than this. Labels then end at the deepest node that is
@@ -242,7 +246,7 @@ class Run:
         """Predict rows into a file, some at a time: neither rows in Parquet nor predictions need fit into memory.
 
         Args:
-            data: rows, files, or a name of the catalogue.
+            data: rows, files, a data frame, or a name of the catalogue.
             out: the file, ending in .csv, .tsv, .parquet or .jsonl.
             choice: what to write, and how; see `Choice`.
             split: as in `predict`, as for the other arguments.

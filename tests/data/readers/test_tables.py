@@ -7,9 +7,11 @@ import datetime
 import gzip
 import io
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import networkx
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -144,6 +146,157 @@ def test_ids_and_labels_are_never_numbers(tmp_path: Path) -> None:
     assert data.hierarchy.nodes == ("1", "1 > 01", "1 > 02")
 
 
+def test_numbers_with_45_digits(tmp_path: Path) -> None:
+    data = survey(table(tmp_path, f"a,{'1' * 45},true,Biota > Corals", "b,2,false,Biota"))
+    assert data.X.tolist() == [[float("1" * 45), 1], [2, 0]]
+
+
+@pytest.mark.parametrize(
+    ("content", "values"),
+    [
+        ('image,depth,taxa\na,"1,234",Biota > C\nb,"0,5",Biota\n', [1.234, 0.5]),
+        ('image,depth,taxa\na,"1,234",Biota > C\nb,"0,567",Biota\n', [1.234, 0.567]),
+        ("image;depth;taxa\na;1,234;Biota > C\nb;999;Biota\n", [1.234, 999]),
+    ],
+)
+def test_decimal_commas(tmp_path: Path, content: str, values: list[float]) -> None:
+    assert survey(write(tmp_path, content)).X[:, 0].tolist() == values
+
+
+def test_commas_in_categories(tmp_path: Path) -> None:
+    data = survey(table(tmp_path, 'a,1,"1,234",Biota > Corals', "b,2,sand,Biota", "c,3,mud,Biota"))
+    assert data.X["ground"].to_list() == ["1,234", "sand", "mud"]
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_blanks_around_missing_words(tmp_path: Path, quote: str) -> None:
+    data = survey(table(tmp_path, f"a, NA ,{quote}sand{quote}, ?", "b,2, NA,Biota > Sponges"))
+    assert np.isnan(data.X["depth"].to_numpy()).tolist() == [True, False]
+    assert data.X["ground"].to_list() == ["sand", None]
+    assert data.known is not None
+    assert data.known.any(axis=1).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "categories", "parquet", "arrow"])
+def test_missing_words_are_missing_in_every_format(tmp_path: Path, kind: str) -> None:
+    rows = ["a,NA,sand,Biota > Corals", "b,2,?,NA", "c,3, mud,Biota > Sponges"]
+    expected = survey(table(tmp_path, *rows))
+    frame = pl.read_csv(tmp_path / "t.csv", infer_schema=False)
+    source: Any = frame
+    if kind == "pandas":
+        source = pd.DataFrame(frame.to_dict(as_series=False))
+    elif kind == "categories":
+        source = frame.with_columns(pl.col("depth", "ground").cast(pl.Categorical))
+    elif kind != "polars":
+        source = tmp_path / f"t.{kind}"
+        frame.write_parquet(source) if kind == "parquet" else frame.write_ipc(source)
+    found = survey(source)
+    assert (found.fingerprint, found.ids) == (expected.fingerprint, expected.ids)
+    assert expected.known is not None
+    assert not expected.known[1].any()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda sets: pl.DataFrame({"x": [1, 2, 3], "taxa": sets}),
+        lambda sets: pd.DataFrame({"x": [1, 2, 3], "taxa": sets}),
+        lambda sets: pd.DataFrame({"x": [1, 2, 3], "taxa": [each and set(each) for each in sets]}),
+        lambda sets: pd.DataFrame({"x": [1, 2, 3], "taxa": [each and tuple(each) for each in sets]}),
+        lambda sets: pd.DataFrame({"x": [1, 2, 3], "taxa": [each and np.array(each) for each in sets]}),
+    ],
+    ids=["polars", "lists", "sets", "tuples", "arrays"],
+)
+def test_a_column_of_lists_has_the_labels_of_each_row(tmp_path: Path, make: Callable[[Any], Any]) -> None:
+    sets = [["Biota > Corals", "Biota > Sponges"], None, ["Biota > Sponges"]]
+    found = Dataset.read(make(sets), labels="taxa")
+    assert found.Y.astype(int).tolist() == [[1, 1, 1], [0, 0, 0], [1, 0, 1]]
+    assert found.known is not None
+    assert found.known.any(axis=1).tolist() == [True, False, True]
+    pl.DataFrame({"x": [1, 2, 3], "taxa": sets}).write_parquet(tmp_path / "t.parquet")
+    assert Dataset.read(tmp_path / "t.parquet", labels="taxa").fingerprint == found.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "told"),
+    [
+        ("taxa", [{"a": 1}, {"a": 2}], "column 'taxa' contains Struct.*; expected labels, one in each row"),
+        ("taxa", [[["a"]], [["b"]]], r"column 'taxa' contains List\(List"),
+        ("taxa", [b"\xff", b"a"], "column 'taxa' contains bytes that are not UTF-8 text"),
+        ("image", [["a"], ["b"]], r"column 'image' contains List\(String\); expected ids, one in each row"),
+        ("image", [b"\xff", b"a"], "column 'image' contains bytes that are not UTF-8 text"),
+    ],
+)
+def test_ids_and_labels_that_are_no_text(column: str, values: list[Any], told: str) -> None:
+    frame = pl.DataFrame({"image": ["a", "b"], "depth": [1, 2], "taxa": ["Biota > Corals"] * 2})
+    with pytest.raises(DataError, match=f"the data frame: {told}"):
+        survey(frame.with_columns(pl.Series(column, values)))
+
+
+@pytest.mark.parametrize("kind", ["boolean", "Int64", "Float64"])
+def test_pandas_numbers_with_missing_values(kind: str) -> None:
+    frame = pd.DataFrame({"x": pd.array([1, None, 0], dtype=kind), "taxa": ["Biota > Corals"] * 3})
+    np.testing.assert_array_equal(Dataset.read(frame, labels="taxa").X, [[1], [np.nan], [0]])
+
+
+def test_ids_and_labels_that_are_numbers_in_a_data_frame() -> None:
+    """A missing value makes pandas write 1 as 1.0."""
+    frame = pd.DataFrame({"image": [7.0, 8.0, 9.0], "depth": [1, 2, 3], "taxa": [1.0, None, 2.0]})
+    data = survey(frame, hierarchy=[("0", "1"), ("0", "2")])
+    assert data.ids == ("7", "8", "9")
+    assert data.Y.astype(int).tolist() == [[1, 1, 0], [0, 0, 0], [1, 0, 1]]
+
+
+def test_pandas_strings_with_missing_values() -> None:
+    frame = pd.DataFrame({"x": [1, 2], "ground": ["sand", None], "taxa": ["Biota > Corals", None]})
+    frame = frame.astype({"ground": "string", "taxa": "string"})
+    data = Dataset.read(frame, labels="taxa")
+    assert data.X["ground"].to_list() == ["sand", None]
+    assert data.known is not None
+    assert data.known.any(axis=1).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("index", [pd.RangeIndex(300, 302), pd.RangeIndex(2, name="sample"), pd.Index(["p", "q"])])
+def test_the_index_of_a_pandas_frame_has_the_ids(index: Any) -> None:
+    frame = pd.DataFrame({"x": [1, 2], "taxa": ["Biota > Corals"] * 2}, index=index)
+    assert Dataset.read(frame, labels="taxa").ids == tuple(map(str, index))
+    named = frame.rename_axis("sample")
+    assert Dataset.read(named, labels="taxa", id="sample").ids == tuple(map(str, index))
+    with pytest.raises(ArgumentError, match=r"has no column 'other' \(--id\)"):
+        Dataset.read(named, labels="taxa", id="other")
+    assert Dataset.read(frame.reset_index(drop=True), labels="taxa").ids is None
+
+
+@pytest.mark.parametrize(
+    "hierarchy",
+    [
+        [("Biota", "Corals"), ("Biota", "Sponges")],
+        {"Biota": ["Corals", "Sponges"]},
+        networkx.DiGraph([("Biota", "Corals"), ("Biota", "Sponges")]),
+    ],
+    ids=["edges", "nested", "graph"],
+)
+def test_hierarchies_that_are_no_file(tmp_path: Path, hierarchy: Any) -> None:
+    path = table(tmp_path, "a,1,sand,Corals", "b,2,mud,Sponges")
+    assert survey(path, hierarchy=hierarchy).Y.astype(int).tolist() == [[1, 1, 0], [1, 0, 1]]
+    Y = [[0, 1, 0], [0, 0, 1]]
+    assert Dataset.from_arrays([[1], [2]], Y, hierarchy).Y.astype(int).tolist() == [[1, 1, 0], [1, 0, 1]]
+
+
+def test_labels_that_are_no_columns(tmp_path: Path) -> None:
+    labels = pl.DataFrame({"id": ["a", "b"], "label": ["Biota > Corals", "Biota"]})
+    path = table(tmp_path, "a,1,sand", "b,2,mud", header="image,depth,ground")
+    with pytest.raises(ArgumentError, match="labels must be names of columns or a file, got DataFrame; join it to the"):
+        survey(path, labels=labels)
+    labels.write_csv(tmp_path / "labels.csv")
+    assert survey(path, labels=tmp_path / "labels.csv").Y.astype(int).tolist() == [[1, 1], [1, 0]]
+
+
+def test_a_node_called_root_counts() -> None:
+    frame = pl.DataFrame({"x": [1, 2], "taxa": ["root > stem", "root"]})
+    assert Dataset.read(frame, labels="taxa").scored.all()
+
+
 numbers = st.floats(-1e12, 1e12) | st.integers(-(10**12), 10**12).map(float) | st.none()
 words = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=5)
 
@@ -162,6 +315,7 @@ def test_what_others_write_is_read_as_it_was(
     by: str,
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "by.csv"
+    rows = [(0.5, "first"), *rows]  # a column of commas before three digits might have thousands
     values = [value for value, _ in rows]
     ids = [f"{word}{place}" for place, (_, word) in enumerate(rows)]
     labels = ["Biota > Corals"] * len(rows)
@@ -203,14 +357,27 @@ MALFORMED = [
     (f"{HEADER}\na,1,s,Biota > Corals\nb,-1e300,s,Biota\n", 3, "column 'depth': expected a number up to .*got -1e"),
     (f'{HEADER}\na,"1,5",s,Biota > C\nb,1e400,s,Biota\n', 3, "column 'depth': expected a number up to .*got inf"),
     (HEADER + "".join(f"\n{n},{n},s,Biota > C" for n in range(9)) + "\nx,<5,s,Biota", 11,
-     "column 'depth': expected a number, got '<5'; leave a missing value blank"),
+     "column 'depth': expected a number, got '<5'; leave a missing value blank, or begin every value with a letter"),
+    (f"{HEADER}\na,1,s,Biota > C\nb,2,s,Biota\nc,n.d.,s,Biota\nd,low,s,Biota\n", 4,
+     "column 'depth': expected a number, got 'n.d.'"),
+    (f"{HEADER}\na,1,s,Biota > C\nb,٣,s,Biota\n", 3, "column 'depth': expected a number, got '٣'"),
+    (f"{HEADER}\na,1,s,Biota > C\nb,{'٣' * 99},s,Biota\n", 3, r"expected a number, got '٣{40}\.\.\.'"),
+    (f'{HEADER}\na,999,s,Biota > C\nb,"1,234",s,Biota\n', 3,
+     "column 'depth': the comma in '1,234' may separate thousands or decimals; write 1234 or 1.234"),
+    (f'{HEADER}\na,9.5,s,Biota > C\nb,"1,234",s,Biota\n', 3, "the comma in '1,234' may separate thousands"),
+    (f'{HEADER}\na,999,s,Biota > C\nb,"-1,234,567",s,Biota\n', 3, "decimals; write -1234567$"),
+    (f'{HEADER}\na,999,s,Biota > C\nb,"1,234.5",s,Biota\n', 3,
+     "column 'depth': '1,234.5' has thousands separators; remove them"),
+    (f'{HEADER}\na,"1,5",s,Biota > C\nb,"1.234,0",s,Biota\n', 3, "'1.234,0' has thousands separators"),
+    (f'{HEADER}\na,"1,5",s,Biota > C\nb,2.5,s,Biota\n', 2, "column 'depth': expected a number, got '1,5'"),
     (HEADER + "".join(f"\n{n},2024-01-{n + 1:02d},s,Biota > C" for n in range(9)), None,
      "column 'depth' contains dates; replace it by numbers, such as the day of the year; or leave it out .--ignore"),
     (HEADER + "".join(f"\n{n},{n}.5.2024,s,Biota > C" for n in range(9)), None, "column 'depth' contains dates"),
     (HEADER + "".join(f"\n{n},12:3{n},s,Biota > C" for n in range(9)), None, "column 'depth' contains dates"),
     (HEADER + "".join(f"\n{n},1,{text},Biota > C" for n, text in enumerate(TEXTS)), None,
      "column 'ground' has 30 distinct values, such as .*, so it is an id or free text .*TfidfVectorizer; or leave"),
-    (f"{HEADER}\na,1,{'x' * 61},Biota > Corals\n", None, "column 'ground' .* free text"),
+    (f"{HEADER}\nb,1,x,Biota\na,1,{'x' * 61},Biota > Corals\n", 3,
+     "column 'ground': 'x{40}...' has 61 characters, more than the 60 of a category, so this is free text; turn"),
     (f"{HEADER}\na,1,s,Biota >\n", 2, "column 'taxa': the path 'Biota >' has an empty step"),
     (f"{HEADER}\na,1,s,Coral\n", None, "single names and say nothing of a hierarchy; give one .--hierarchy FILE"),
     (f"{HEADER}\na,1,s,\n", None, "no row has a label in 'taxa'"),
@@ -370,6 +537,17 @@ def test_data_frames_that_cannot_be_read() -> None:
         Dataset.read(frame, frame, labels="taxa")
     with pytest.raises(DataError, match="expected a file, or a pandas or polars data frame, got list"):
         Dataset.read([[1, 2]], labels="taxa")
+    for values, told in (
+        ([1, "a"], r"^column 'x' mixes values of several types \(int and str\); make them of one type$"),
+        (pd.to_datetime(["2024-01-01"] * 2, utc=True), "column 'x' contains dates or times"),
+        ([[1], "a"], r"mixes values of several types \(list and str\)"),
+    ):
+        with pytest.raises(DataError, match=told):
+            Dataset.read(pd.DataFrame({"x": values, "taxa": ["Biota > Corals"] * 2}), labels="taxa")
+    numbers = pd.DataFrame({"x": pd.Series([1, 2.5, None], dtype=object), "taxa": ["Biota > Corals"] * 3})
+    np.testing.assert_array_equal(Dataset.read(numbers, labels="taxa").X, [[1], [2.5], [np.nan]])
+    with pytest.raises(ArgumentError, match=r"say where the labels.*Rows without labels .*: Run\.predict takes"):
+        Dataset.read(numbers)
 
 
 # --- rows for a model ------------------------------------------------------------------------------------------------
@@ -402,6 +580,7 @@ def test_new_rows_need_only_ids_and_features(tmp_path: Path) -> None:
         ("image,depth,ground\na,2024-05-01,s\n", "line 2: column 'depth': expected a number, got '2024-05-01'"),
         ("image,depth,ground\na,1,s\nb,inf,s\n", "line 3: column 'depth': expected a number up to"),
         ("image,depth,ground\na,1,s\na,2,s\n", "line 3: the id 'a' in column 'image' appears twice"),
+        ('image,depth,ground\na,"1,234",s\n', "line 2: column 'depth': the comma in '1,234' may"),
         ("image,depth,ground\n", "it has no rows"),
     ],
 )
@@ -409,6 +588,14 @@ def test_new_rows_that_do_not_fit(tmp_path: Path, content: str, told: str) -> No
     with pytest.raises(RarenodeError, match=told) as caught:
         new_rows(write(tmp_path, content))
     assert "t.csv" in str(caught.value)
+
+
+def test_columns_that_a_model_needs_cannot_be_left_out(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"image": ["a"], "depth": [datetime.date(2024, 1, 2)], "ground": ["s"]})
+    frame.write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="column 'depth' contains dates or times") as caught:
+        new_rows(tmp_path / "t.parquet")
+    assert "--ignore" not in str(caught.value)
 
 
 def test_numbers_where_categories_are_expected(tmp_path: Path) -> None:
@@ -435,5 +622,8 @@ def test_a_table_in_parts(tmp_path: Path, suffix: str) -> None:
     assert pl.concat([part.frame for part in parts]).equals(frame)
     assert all(len(part.frame) <= 3 for part in parts)
     assert [part.first_row for part in parts] == np.cumsum([0, *(len(part.frame) for part in parts)])[:-1].tolist()
+    if suffix == ".csv":  # what a comma means is seen in all rows
+        commas = write(tmp_path, 'image,depth\na,"0,5"\nb,"1,234"\n')
+        assert all("depth" in part.decimal_commas for part in scan_table([commas], lambda names: ["image"], 1))
     where = parts[-1].error(len(parts[-1].frame) - 1, "x")
     assert str(where) == f"{paths[1]}{', line 4' if suffix == '.csv' else ': row 3'}: x"

@@ -17,7 +17,7 @@ from rarenode.data.dataset import Dataset
 from rarenode.data.readers.arff import Kind, read_arff_files
 from rarenode.data.table_options import Expected, TableOptions
 from rarenode.errors import ArgumentError, FileFormatError
-from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy import HierarchyLike
 
 
 class Reader(Protocol):
@@ -28,7 +28,7 @@ class Reader(Protocol):
         sources: Sequence[Any],
         *,
         options: TableOptions,
-        hierarchy: Hierarchy | Path | str | None,
+        hierarchy: HierarchyLike | None,
         kind: Kind,
         expected: Expected | None,
         labels: bool,
@@ -51,7 +51,7 @@ def read(
     sources: Sequence[Any] | Path | str,
     *,
     options: TableOptions | None = None,
-    hierarchy: Hierarchy | Path | str | None = None,
+    hierarchy: HierarchyLike | None = None,
     kind: Kind = "auto",
     expected: Expected | None = None,
     labels: bool = True,
@@ -61,7 +61,7 @@ def read(
     Args:
         sources: a file, several files with the same columns, or a data frame.
         options: which columns of a table are what; None: as the model's table was read, or else the defaults.
-        hierarchy: of the labels of a table, or a file that contains it.
+        hierarchy: of the labels of a table, in any form that `as_hierarchy` takes.
         kind: whether the labels of an ARFF file form a ``tree`` or a ``dag``; ``auto`` lets the reader decide.
         expected: what the model expects that the rows are for.
         labels: whether to read labels; rows that are only to be predicted need none.

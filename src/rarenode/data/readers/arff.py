@@ -32,7 +32,7 @@ from rarenode.data.features import LARGEST
 from rarenode.data.readers.arff_syntax import Header, Rows, meaningful_lines, read_header, read_rows
 from rarenode.data.table_options import Expected, TableOptions
 from rarenode.errors import ArgumentError, DataError, FileFormatError, HierarchyError
-from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy import Hierarchy, HierarchyLike
 
 Kind = Literal["auto", "tree", "dag"]
 
@@ -97,7 +97,7 @@ def read_arff_files(
     sources: Sequence[Path | str],
     *,
     options: TableOptions,
-    hierarchy: Hierarchy | Path | str | None,
+    hierarchy: HierarchyLike | None,
     kind: Kind,
     expected: Expected | None,
     labels: bool,

@@ -23,7 +23,9 @@ from rarenode.errors import DataError, FileFormatError, MissingFileError
 TEXT = (".csv", ".tsv", ".tab", ".txt")
 BINARY = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?")
-"""What a cell of a text file contains where a value is missing."""
+"""What a cell of text contains where a value is missing."""
+THOUSANDS = r"^[+-]?[1-9]\d{0,2}(,\d{3})+$"
+"""A number whose commas may separate thousands."""
 NEWLINE = ord("\n")
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 """What polars raises for a damaged file."""
@@ -38,6 +40,10 @@ class Table:
     """Each file with the number of its rows, in order; none for a data frame."""
     ids: tuple[str, ...] | None = None
     """The index of a data frame that has one."""
+    index_name: str | None = None
+    """What that index is called."""
+    decimal_commas: frozenset[str] = frozenset()
+    """The columns in which a comma of a number is the decimal point for certain, and separates no thousands."""
     first_row: int = 0
     """Which row of the files is the first of the frame, if it is a part of them."""
 
@@ -88,14 +94,17 @@ def read_table(sources: Sequence[Any], text_columns: TextColumns) -> Table:
             raise DataError("only one data frame can be read; concatenate several")
         return _from_frame(sources[0])
     paths = [Path(source) for source in sources]
-    frames = [_read(path, text_columns) for path in paths]
+    read = [_read(path, text_columns) for path in paths]
+    frames = [frame for frame, _ in read]
     for path, frame in zip(paths[1:], frames[1:], strict=True):
         _check_same_columns(paths[0], frames[0].columns, path, frame.columns)
     files = tuple((path, len(frame)) for path, frame in zip(paths, frames, strict=True))
     with_rows = [frame for frame in frames if len(frame)]  # a file without rows says nothing of its columns' types
     if not with_rows:
         raise FileFormatError(paths[0], None, "it has no rows")
-    return Table(_joined(paths, with_rows), files)
+    joined = _joined(paths, with_rows)
+    by_semicolons = all(delimiter == ";" for _, delimiter in read)
+    return Table(joined, files, decimal_commas=frozenset(joined.columns) if by_semicolons else _decimal_commas(joined))
 
 
 def _joined(paths: list[Path], frames: list[pl.DataFrame]) -> pl.DataFrame:
@@ -129,8 +138,8 @@ def scan_table(sources: Sequence[Any], text_columns: TextColumns, rows: int) -> 
     for path, count in files:
         _check_same_columns(paths[0], names, path, _scan(path).collect_schema().names())
         for first in range(0, count, rows):
-            part = _collect(path, _scan(path).slice(first, rows))
-            yield Table(part, files, first_row=before + first)
+            part = _without_missing(_collect(path, _scan(path).slice(first, rows)))
+            yield Table(part, files, first_row=before + first, decimal_commas=_decimal_commas(part))
         before += count
 
 
@@ -139,13 +148,26 @@ def _from_frame(source: Any) -> Table:
         table = Table(source)
     elif hasattr(source, "columns") and hasattr(source, "index"):
         index = source.index
-        numbered = type(index).__name__ == "RangeIndex"
-        table = Table(frame_from_pandas(source), ids=None if numbered else tuple(str(key) for key in index))
+        name = None if index.name is None else str(index.name)
+        numbered = type(index).__name__ == "RangeIndex" and (index.start, index.step, name) == (0, 1, None)
+        ids = None if numbered else tuple(str(key) for key in index)
+        table = Table(frame_from_pandas(source), ids=ids, index_name=name)
     else:
         raise DataError(f"expected a file, or a pandas or polars data frame, got {type(source).__name__}")
     if not len(table.frame):
         raise DataError("the data frame has no rows")
-    return table
+    frame = _without_missing(table.frame)
+    return replace(table, frame=frame, decimal_commas=_decimal_commas(frame))
+
+
+def _decimal_commas(frame: pl.DataFrame) -> frozenset[str]:
+    """The text columns in which some comma cannot separate thousands."""
+    found = []
+    for name in (name for name, kind in frame.schema.items() if kind == pl.String):
+        commas = frame[name].filter(frame[name].str.contains(",", literal=True))
+        if not commas.str.contains(THOUSANDS).all():
+            found.append(name)
+    return frozenset(found)
 
 
 def _check_same_columns(first: Path, expected: list[str], path: Path, columns: list[str]) -> None:
@@ -155,10 +177,19 @@ def _check_same_columns(first: Path, expected: list[str], path: Path, columns: l
         raise DataError(f"{path}: its columns are not those of {first}: {what}")
 
 
-def _read(path: Path, text_columns: TextColumns) -> pl.DataFrame:
+def _read(path: Path, text_columns: TextColumns) -> tuple[pl.DataFrame, str | None]:
+    """The rows of a file, and what separates its fields, if it is text."""
     if suffix_of(path) in TEXT:
-        return _read_text_frame(path, text_columns)
-    return _collect(path, _scan(path))
+        frame, delimiter = _read_text_frame(path, text_columns)
+        return _without_missing(frame), delimiter
+    return _without_missing(_collect(path, _scan(path))), None
+
+
+def _without_missing(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with text columns stripped of blanks, and null where a value is missing."""
+    text = [name for name, kind in frame.schema.items() if kind in (pl.String, pl.Categorical, pl.Enum)]
+    stripped = frame.with_columns(pl.col(text).cast(pl.String).str.strip_chars())
+    return stripped.with_columns(pl.when(~pl.col(text).is_in(MISSING)).then(pl.col(text)))
 
 
 def _collect(path: Path, scanned: pl.LazyFrame) -> pl.DataFrame:
@@ -189,18 +220,22 @@ def _unreadable(path: Path, error: BaseException) -> FileFormatError:
     return FileFormatError(path, None, f"it is damaged, or no {what} file: {str(error).partition(chr(10))[0][:200]}")
 
 
-def _read_text_frame(path: Path, text_columns: TextColumns) -> pl.DataFrame:
+def _read_text_frame(path: Path, text_columns: TextColumns) -> tuple[pl.DataFrame, str]:
     content, delimiter, names = _clean(path)
+    known_text = {name: pl.String for name in text_columns(list(names)) if name in names}
     try:
-        return pl.read_csv(
-            io.BytesIO(content),
-            separator=delimiter,
-            infer_schema_length=None,
-            schema_overrides={name: pl.String for name in text_columns(list(names)) if name in names},
-            null_values=list(MISSING),
-        )
+        return _parsed(content, delimiter, schema_overrides=known_text), delimiter
+    except UNREADABLE:  # digits that polars takes for a number and cannot read; as text they are looked at one by one
+        pass
+    try:
+        return _parsed(content, delimiter, infer_schema=False), delimiter
     except UNREADABLE as error:
-        raise FileFormatError(path, None, f"it cannot be read: {str(error).partition(chr(10))[0]}") from None
+        raise FileFormatError(path, None, f"it cannot be read: {str(error).partition(chr(10))[0][:200]}") from None
+
+
+def _parsed(content: bytes, delimiter: str, **how: Any) -> pl.DataFrame:
+    file = io.BytesIO(content)
+    return pl.read_csv(file, separator=delimiter, infer_schema_length=None, null_values=list(MISSING), **how)
 
 
 def _clean(path: Path) -> tuple[bytes, str, tuple[str, ...]]:

@@ -65,11 +65,17 @@ class Stated:
 
 
 def from_sets(table: Table, column: str, separator: str) -> Stated:
-    """A column whose cells contain labels, separated by ``separator``; a blank cell is a row without labels."""
-    cells = table.frame[column].cast(pl.String).str.strip_chars()
+    """A column whose cells are lists of labels, or contain labels that are separated by ``separator``.
+
+    A blank cell is a row without labels.
+    """
+    cells = table.frame[column]
+    if isinstance(cells.dtype, pl.List | pl.Array):
+        sets = cells.cast(pl.List(pl.String))
+    else:
+        sets = cells.cast(pl.String).str.split(separator.strip() or separator)
     parts = (
-        pl.DataFrame({"row": np.arange(len(cells)), "label": cells})
-        .with_columns(pl.col("label").str.split(separator.strip() or separator))
+        pl.DataFrame({"row": np.arange(len(cells)), "label": sets})
         .explode("label")
         .with_columns(pl.col("label").str.strip_chars())
         .filter(pl.col("label").is_not_null() & (pl.col("label") != ""))

@@ -6,6 +6,7 @@ import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -17,9 +18,9 @@ from numpy.typing import NDArray
 
 from rarenode._io.delimited import suffix_of
 from rarenode._io.text import counted
-from rarenode.data.dataset import Dataset, scored_nodes
+from rarenode.data.dataset import Dataset
 from rarenode.data.features import LARGEST, number_as_text
-from rarenode.data.readers.frames import BINARY, Table, read_table
+from rarenode.data.readers.frames import BINARY, THOUSANDS, Table, read_table
 from rarenode.data.readers.gaf import from_gaf
 from rarenode.data.readers.labels import (
     Stated,
@@ -41,15 +42,18 @@ from rarenode.errors import (
     MissingFileError,
     RarenodeError,
 )
-from rarenode.hierarchy import Hierarchy, read_hierarchy
+from rarenode.hierarchy import Hierarchy, HierarchyLike, as_hierarchy
 
 MOST_LEVELS, LONGEST_LEVEL = 1000, 60
 """A text column with more distinct values, or a longer one, is taken for free text and not for categories."""
 MOSTLY = 0.5
 """A text column in which a larger share of values is distinct is no category either, if it has more than a few."""
 FEW = 20
-MOST_BAD = 0.2
-"""If at most this share of the cells of a column are no numbers, these are mistakes, and the column is not text."""
+NUMBER = r"^[+-]?\d+([.,]\d+)?$"
+"""What looks like a number, in digits of any script."""
+THOUSANDS_AND_DECIMALS = r"^[+-]?\d{1,3}((,\d{3})+\.\d*|(\.\d{3})+,\d*)$"
+LONGEST_SHOWN = 40
+"""Characters of a cell that a message shows."""
 MOST_PROBLEMS = 50
 """So many things that are wrong with a table are listed."""
 
@@ -58,7 +62,7 @@ def read_tables(
     sources: Sequence[Path | str | Any],
     options: TableOptions,
     *,
-    hierarchy: Hierarchy | Path | str | None = None,
+    hierarchy: HierarchyLike | None = None,
     expected: Expected | None = None,
     labels: bool = True,
 ) -> Dataset:
@@ -67,8 +71,8 @@ def read_tables(
     Args:
         sources: CSV, TSV, Parquet or Arrow files, or one data frame.
         options: how to read them.
-        hierarchy: of the labels, or a file that contains it; None: that of ``expected``, or else the one that paths or
-            levels make.
+        hierarchy: of the labels, in any form that `as_hierarchy` takes; None: that of ``expected``, or else the one
+            that paths or levels make.
         expected: what a model expects that the rows are for; None chooses features by the options.
         labels: whether to read labels. Without them nothing is known, and ``expected`` must be given.
 
@@ -84,7 +88,7 @@ def read_tables(
 
 
 def read_labels(
-    sources: Sequence[Path | str | Any], options: TableOptions, hierarchy: Hierarchy | Path | str | None = None
+    sources: Sequence[Path | str | Any], options: TableOptions, hierarchy: HierarchyLike | None = None
 ) -> tuple[Hierarchy, NDArray[np.bool_], NDArray[np.bool_] | None]:
     """The hierarchy, the labels (rows, nodes) and where they are known, without regard to features."""
     table = read_table(sources, partial(text_columns, options, None))
@@ -103,7 +107,7 @@ def make_dataset(
     table: Table,
     options: TableOptions,
     *,
-    hierarchy: Hierarchy | Path | str | None = None,
+    hierarchy: HierarchyLike | None = None,
     expected: Expected | None = None,
     labels: bool = True,
 ) -> Dataset:
@@ -143,7 +147,7 @@ def make_dataset(
         Y=Y,
         known=known,
         hierarchy=tree,
-        scored=scored_nodes(tree),
+        scored=np.ones(len(tree), dtype=np.bool_),
         feature_names=tuple(wanted),
         ids=ids,
         sample_weight=weights,
@@ -196,10 +200,11 @@ def _resolve(table: Table, options: TableOptions, labels: bool, is_new: bool) ->
         raise ArgumentError(
             f"say where the labels of {path} are (--labels): a column of labels, several columns of levels, or a file "
             f"with ids and labels. The columns are {_some(names)}"
+            + ("" if table.files else ". Rows without labels can be predicted: Run.predict takes a data frame")
         )
     for what in ("id", "weight") if is_new else ("id",):
         name = getattr(options, what)
-        if name is not None and name not in names:
+        if name is not None and name not in names and not (what == "id" and name == table.index_name):
             raise ArgumentError(f"{path} has no column {name!r} (--{what}); it has {_some(names)}")
     match = partial(_found, path, names) if is_new else partial(_match, names)
     update: dict[str, Any] = {"ignore": tuple(each for pattern in options.ignore for each in match(pattern))}
@@ -252,38 +257,71 @@ def _feature(table: Table, name: str, is_text: bool | None) -> pl.Series:
     """A column as numbers, booleans or categories; ``is_text`` says which a model expects, None leaves it open."""
     column = table.frame[name]
     if column.dtype.is_temporal():
-        raise _refused(table, name, "contains dates or times; replace it by numbers, such as the day of the year")
+        problem = "contains dates or times; replace it by numbers, such as the day of the year"
+        raise _refused(table, name, problem, is_text is None)
     if column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null):
         if is_text:
             return _as_categories(column)
         return _finite(table, column)
-    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
-        raise _refused(table, name, f"contains {column.dtype}; expected numbers, booleans or categories")
-    text = column.cast(pl.String).str.strip_chars()
-    text = text.to_frame().select(pl.when(pl.col(name) == "").then(None).otherwise(pl.col(name)).alias(name))[name]
+    if column.dtype != pl.String:
+        problem = f"contains {column.dtype}; expected numbers, booleans or categories"
+        raise _refused(table, name, problem, is_text is None)
     if is_text:
-        return text
-    numbers = _as_numbers(text)
-    wrong = numbers.is_null() & text.is_not_null()
-    if not wrong.any():
+        return column
+    numbers = _as_numbers(column)
+    given = len(column) - column.null_count()
+    alike = numbers.is_not_null() | column.str.contains(f"{NUMBER}|{THOUSANDS}|{THOUSANDS_AND_DECIMALS}")
+    if is_text is False or int(alike.sum()) >= MOSTLY * given:
+        _check_numbers(table, column, numbers, is_text)
         return _finite(table, numbers)
-    given = len(text) - text.null_count()
-    if is_text is False or int(wrong.sum()) <= MOST_BAD * given:
+    if _looks_like_dates(column):
+        problem = "contains dates; replace it by numbers, such as the day of the year"
+        raise _refused(table, name, problem, is_new=True)
+    _check_categories(table, column, given)
+    return column
+
+
+def _check_numbers(table: Table, text: pl.Series, numbers: pl.Series, is_text: bool | None) -> None:
+    """Refuse cells that are no numbers, or may mean two."""
+    both = text.str.contains(THOUSANDS_AND_DECIMALS).fill_null(False)
+    if both.any():
+        row = int(both.arg_max() or 0)
+        problem = f"{_shown(text[row])} has thousands separators; remove them"
+        raise table.error(row, f"column {text.name!r}: {problem}")
+    commas = text.str.contains(",", literal=True).fill_null(False)
+    if commas.any() and text.name not in table.decimal_commas:
+        row = int(commas.arg_max() or 0)
+        whole = text[row].replace(",", "")
+        either = f"{whole} or {text[row].replace(',', '.')}" if text[row].count(",") == 1 else whole
+        problem = f"the comma in {_shown(text[row])} may separate thousands or decimals; write {either}"
+        raise table.error(row, f"column {text.name!r}: {problem}")
+    wrong = numbers.is_null() & text.is_not_null()
+    if wrong.any():
         row = int(wrong.arg_max() or 0)
-        raise table.error(row, f"column {name!r}: expected a number, got {text[row]!r}; leave a missing value blank")
-    if _looks_like_dates(text):
-        raise _refused(table, name, "contains dates; replace it by numbers, such as the day of the year")
+        advice = "leave a missing value blank"
+        if is_text is None:
+            advice += ", or begin every value with a letter if the column is a category"
+        raise table.error(row, f"column {text.name!r}: expected a number, got {_shown(text[row])}; {advice}")
+
+
+def _check_categories(table: Table, text: pl.Series, given: int) -> None:
+    """Refuse an id or free text."""
+    advice = "turn text into numbers, for example with scikit-learn's TfidfVectorizer"
+    long = (text.str.len_chars() > LONGEST_LEVEL).fill_null(False)
+    if long.any():
+        row = int(long.arg_max() or 0)
+        size = f"{_shown(text[row])} has {len(text[row]):,} characters, more than the {LONGEST_LEVEL} of a category"
+        problem = f"{size}, so this is free text; {advice}, or leave the column out (--ignore {text.name!r})"
+        raise table.error(row, f"column {text.name!r}: {problem}")
     levels = text.n_unique()
-    longest = max(map(len, text.drop_nulls().unique()), default=0)
-    if levels > MOST_LEVELS or longest > LONGEST_LEVEL or (levels > FEW and levels > MOSTLY * given):
-        example = str(text.drop_nulls()[0])[:40]
-        raise _refused(
-            table,
-            name,
-            f"has {levels:,} distinct values, such as {example!r}, so it is an id or free text and no category; name "
-            "it as the id (--id), or turn text into numbers, for example with scikit-learn's TfidfVectorizer",
-        )
-    return text
+    if levels > MOST_LEVELS or (levels > FEW and levels > MOSTLY * given):
+        example = _shown(text.drop_nulls()[0])
+        problem = f"has {levels:,} distinct values, such as {example}, so it is an id or free text and no category"
+        raise _refused(table, text.name, f"{problem}; name it as the id (--id), or {advice}", is_new=True)
+
+
+def _shown(value: str) -> str:
+    return repr(value if len(value) <= LONGEST_SHOWN else f"{value[:LONGEST_SHOWN]}...")
 
 
 def _finite(table: Table, numbers: pl.Series) -> pl.Series:
@@ -300,14 +338,15 @@ def _as_categories(numbers: pl.Series) -> pl.Series:
     """Numbers as text: whole ones without a decimal point, as the same column looks where it is whole."""
     if numbers.dtype.is_float():
         values = numbers.fill_nan(None).to_list()
-        return pl.Series(numbers.name, [None if value is None else number_as_text(value) for value in values])
+        text = [None if value is None else number_as_text(value) for value in values]
+        return pl.Series(numbers.name, text, dtype=pl.String)
     return numbers.cast(pl.String)
 
 
 def _as_numbers(text: pl.Series) -> pl.Series:
     """Numbers, null where a text is none; true and false are 1 and 0.
 
-    A comma may be the decimal point, if no cell has a point.
+    A comma may be the decimal point, if no cell has a point; `_check_numbers` refuses those that may not.
     """
     words = text.str.to_lowercase()
     if words.is_in(["true", "false"]).all() and words.null_count() < len(words):
@@ -323,24 +362,37 @@ def _looks_like_dates(text: pl.Series) -> bool:
     return int(known.str.contains(pattern).sum()) > MOSTLY * len(known)
 
 
-def _refused(table: Table, name: str, problem: str) -> DataError:
-    return DataError(f"{table.name}: column {name!r} {problem}; or leave it out (--ignore {name!r})")
+def _refused(table: Table, name: str, problem: str, is_new: bool) -> DataError:
+    """An error about a column, which may be left out unless a model needs it."""
+    advice = f"; or leave it out (--ignore {name!r})" if is_new else ""
+    return DataError(f"{table.name}: column {name!r} {problem}{advice}")
 
 
 def _ids(table: Table, column: str | None) -> tuple[str, ...] | None:
-    if column is None:
+    if column is None or column not in table.frame.columns:  # then it is the name of the index
         if table.ids is not None and len(set(table.ids)) < len(table.ids):
             twice = Counter(table.ids).most_common(1)[0][0]
             raise DataError(f"{table.name}: the id {twice!r} in its index appears twice; reset_index makes new ones")
         return table.ids
-    values = table.frame[column].cast(pl.String).str.strip_chars()
-    blank = values.is_null() | (values == "").fill_null(True)
-    if blank.any():
-        raise table.error(int(blank.arg_max() or 0), f"the id in column {column!r} is missing; every row needs one")
+    values = _as_text(table, column, "ids")
+    if values.null_count():
+        row = int(values.is_null().arg_max() or 0)
+        raise table.error(row, f"the id in column {column!r} is missing; every row needs one")
     if values.n_unique() < len(values):
         row = int((~values.is_first_distinct()).arg_max() or 0)
         raise table.error(row, f"the id {values[row][:80]!r} in column {column!r} appears twice; ids must be unique")
     return tuple(values.to_list())
+
+
+def _as_text(table: Table, column: str, what: str) -> pl.Series:
+    """A column of ids or labels as text."""
+    values = table.frame[column]
+    if values.dtype.is_nested() or values.dtype == pl.Object:
+        raise DataError(f"{table.name}: column {column!r} contains {values.dtype}; expected {what}, one in each row")
+    try:
+        return _as_categories(values) if values.dtype.is_float() else values.cast(pl.String)
+    except pl.exceptions.PolarsError:
+        raise DataError(f"{table.name}: column {column!r} contains bytes that are not UTF-8 text") from None
 
 
 def _weights(table: Table, column: str | None) -> NDArray[np.float32] | None:
@@ -358,23 +410,23 @@ def _weights(table: Table, column: str | None) -> NDArray[np.float32] | None:
 
 
 def _labels(
-    table: Table, ids: tuple[str, ...] | None, options: TableOptions, hierarchy: Hierarchy | Path | str | None
+    table: Table, ids: tuple[str, ...] | None, options: TableOptions, hierarchy: HierarchyLike | None
 ) -> tuple[Hierarchy, NDArray[np.bool_], NDArray[np.bool_] | None, TableOptions]:
     stated = _stated(table, ids, options)
-    if isinstance(hierarchy, str | Path):
-        hierarchy = read_hierarchy(
+    if hierarchy is not None:
+        tree = as_hierarchy(
             hierarchy,
             separator=options.path_separator,
             relations=options.relations,
             namespaces=options.namespaces,
         )
-    if hierarchy is None and not stated.labels:
+    elif not stated.labels:
         raise DataError(f"{table.name}: no row has a label in {_some(options.labels)}")
-    if hierarchy is None:
-        hierarchy, separator = derive_hierarchy(stated, options.path_separator)
+    else:
+        tree, separator = derive_hierarchy(stated, options.path_separator)
         options = options.model_copy(update={"path_separator": separator})
-    Y, known = to_matrix(stated, hierarchy, options.path_separator, below=options.unknown == "below")
-    return hierarchy, Y, known, options
+    Y, known = to_matrix(stated, tree, options.path_separator, below=options.unknown == "below")
+    return tree, Y, known, options
 
 
 def _stated(table: Table, ids: tuple[str, ...] | None, options: TableOptions) -> Stated:
@@ -397,9 +449,16 @@ def _stated(table: Table, ids: tuple[str, ...] | None, options: TableOptions) ->
                 aspects=options.aspects,
             )
         return from_long_file(table, ids, path)
+    if len(columns) == 1 and _is_list_of_labels(table.frame[columns[0]].dtype):
+        return from_sets(table, columns[0], options.separator)
+    table = replace(table, frame=table.frame.with_columns(_as_text(table, name, "labels") for name in columns))
     if len(columns) == 1:
         return from_sets(table, columns[0], options.separator)
     return from_indicators(table, columns) if are_indicators(table, columns) else from_levels(table, columns)
+
+
+def _is_list_of_labels(kind: pl.DataType) -> bool:
+    return isinstance(kind, pl.List | pl.Array) and not (kind.inner.is_nested() or kind.inner in (pl.Binary, pl.Object))
 
 
 def _some(names: Sequence[str]) -> str:
