@@ -58,6 +58,9 @@ class Dataset:
     reading: TableOptions | None = None
     """How the rows were read, if they come from a table; a model keeps it."""
 
+    notes: tuple[str, ...] = ()
+    """What the reader noticed and `rarenode doctor` repeats."""
+
     def __post_init__(self) -> None:
         X, names = as_features(self.X)
         object.__setattr__(self, "X", X)

@@ -104,6 +104,7 @@ def examine(data: Dataset, others: Sequence[Dataset] = ()) -> Examination:
     labelled = data.with_labels_only()
     support = labelled.Y.sum(axis=0, dtype=np.int64)
     findings = [
+        *(Finding("note", "rows", text) for text in data.notes),
         *_obstacles(labelled, support),
         *_row_findings(data, labelled),
         *_node_findings(labelled, support),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rarenode import Dataset, Hierarchy
+from rarenode.diagnosis.data_checks import examine
 from rarenode.errors import DataError, FileFormatError, MissingFileError, RarenodeError
 from rarenode.hierarchy import read_hierarchy
 from tests import oracles
@@ -368,3 +370,10 @@ def test_a_file_of_labels_and_ids(tmp_path: Path) -> None:
     pl.DataFrame({"id": ["a"], "label": ["Rock"]}).write_parquet(tmp_path / "l.parquet")
     with pytest.raises(FileFormatError, match="a file of labels must be text"):
         Dataset.read(write(tmp_path, TABLE), id="id", labels=str(tmp_path / "l.parquet"))
+
+
+def test_ids_that_the_table_does_not_have_are_noted(tmp_path: Path) -> None:
+    (note,) = long(tmp_path, "id,label\na,Black\nz,Rock\ny,Rock\nz,Biota\n").notes
+    assert re.fullmatch(r"2 of 3 ids of .*labels\.csv are not in .*t\.csv, such as 'z'", note)
+    assert [each.text for each in examine(long(tmp_path, "id,label\na,Black\nz,Rock\n")).findings if "'z'" in each.text]
+    assert long(tmp_path, "id,label\na,Black\n").notes == ()

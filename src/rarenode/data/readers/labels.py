@@ -59,6 +59,8 @@ class Stated:
     error: Place
     is_path: bool = False
     """Whether the labels are paths already, joined by `` > ``."""
+    notes: tuple[str, ...] = ()
+    """What is worth knowing about the file of labels."""
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -220,7 +222,10 @@ def match_ids(table: Table, ids: Sequence[str], path: Path, statements: Iterable
         return FileFormatError(path, kept[statement][0], problem)
 
     values = np.array([value for *_, value in kept], dtype=np.int8)
-    return Stated(rows, [label for _, _, label, _ in kept], values, labelled, error)
+    others = dict.fromkeys(key for _, key, _, _ in given if key not in row_of)
+    share = f"{len(others):,} of {len(others) + int(labelled.sum()):,} ids of {path}"
+    notes = tuple(f"{share} are not in {table.name}, such as {key[:80]!r}" for key in [*others][:1])
+    return Stated(rows, [label for _, _, label, _ in kept], values, labelled, error, notes=notes)
 
 
 # --- from labels to nodes --------------------------------------------------------------------------------------------

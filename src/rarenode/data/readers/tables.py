@@ -93,7 +93,7 @@ def read_labels(
     """The hierarchy, the labels (rows, nodes) and where they are known, without regard to features."""
     table = read_table(sources, partial(text_columns, options, None))
     options = _resolve(table, options, labels=True, is_new=True)
-    tree, Y, known, _ = _labels(table, _ids(table, options.id), options, hierarchy)
+    tree, Y, known, *_ = _labels(table, _ids(table, options.id), options, hierarchy)
     return tree, Y, known
 
 
@@ -132,10 +132,11 @@ def make_dataset(
     if hierarchy is None and expected is not None:
         hierarchy = expected.hierarchy
     known: NDArray[np.bool_] | None
+    notes: tuple[str, ...] = ()
     with problems.collected():
         ids = _ids(table, options.id)
         if labels:
-            tree, Y, known, options = _labels(table, ids, options, hierarchy)
+            tree, Y, known, options, notes = _labels(table, ids, options, hierarchy)
         elif isinstance(hierarchy, Hierarchy):
             tree = hierarchy
             Y = known = np.broadcast_to(np.False_, (len(table.frame), len(tree)))
@@ -152,6 +153,7 @@ def make_dataset(
         ids=ids,
         sample_weight=weights,
         name=table.name,
+        notes=notes,
         # A file of labels belongs to these rows alone.
         reading=options if set(options.labels) <= set(names) else options.model_copy(update={"labels": ()}),
     )
@@ -411,7 +413,7 @@ def _weights(table: Table, column: str | None) -> NDArray[np.float32] | None:
 
 def _labels(
     table: Table, ids: tuple[str, ...] | None, options: TableOptions, hierarchy: HierarchyLike | None
-) -> tuple[Hierarchy, NDArray[np.bool_], NDArray[np.bool_] | None, TableOptions]:
+) -> tuple[Hierarchy, NDArray[np.bool_], NDArray[np.bool_] | None, TableOptions, tuple[str, ...]]:
     stated = _stated(table, ids, options)
     if hierarchy is not None:
         tree = as_hierarchy(
@@ -426,7 +428,7 @@ def _labels(
         tree, separator = derive_hierarchy(stated, options.path_separator)
         options = options.model_copy(update={"path_separator": separator})
     Y, known = to_matrix(stated, tree, options.path_separator, below=options.unknown == "below")
-    return tree, Y, known, options
+    return tree, Y, known, options, stated.notes
 
 
 def _stated(table: Table, ids: tuple[str, ...] | None, options: TableOptions) -> Stated:
