@@ -104,15 +104,13 @@ def evidence(**changes: Any) -> Evidence:
             "not_separated",
             {},
             "Not separated: the best of its 4 positives ranks 640th of 1,281 rows, and they rank above 53 % of the "
-            "negatives, which may be luck: a random order does as well with a probability of 0.42 (evidence would be "
-            "0.01 or less).",
+            "negatives; a random order does as well with a probability of 0.42 (evidence would be 0.01 or less).",
         ),
         (
             "not_separated",
             {"rows": 1, "best_rank": 4, "all_rows": 382, "auc": 0.992, "rank_chance": 4 / 382},
-            "Not separated: its only positive ranks 4th of 382 rows, and it ranks above 99 % of the negatives, "
-            "which may be luck: a random order does as well with a probability of 0.0105 (evidence would be 0.01 or "
-            "less).",
+            "Not separated: its only positive ranks 4th of 382 rows, and it ranks above 99 % of the negatives; a "
+            "random order does as well with a probability of 0.0105 (evidence would be 0.01 or less).",
         ),
         (
             "not_separated",

@@ -114,7 +114,7 @@ def test_early_stopping_needs_held_out_rows() -> None:
 
 
 def test_more_folds_than_rows() -> None:
-    with pytest.raises(ArgumentError, match="number of rows, 3; got 4"):
+    with pytest.raises(DataError, match="there are only 3 labelled rows, and cv=4 needs at least 4 rows"):
         fit_model(rows().take(np.arange(3)), settings(cv=4, thresholds="expected_f1"))
 
 

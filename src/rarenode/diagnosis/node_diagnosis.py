@@ -254,7 +254,7 @@ def _not_separated(e: Evidence) -> str:
     rank = "it ranks" if e.rows == 1 else "they rank"
     chance = f"a random order does as well with a probability of {e.rank_chance:.{DIGITS}g}"
     return (
-        f"{place}, and {rank} above {100 * e.auc:.0f} % of the negatives, which may be luck: {chance} "
+        f"{place}, and {rank} above {100 * e.auc:.0f} % of the negatives; {chance} "
         f"(evidence would be {UNLIKELY:g} or less)."
     )
 

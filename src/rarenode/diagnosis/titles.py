@@ -14,7 +14,7 @@ def distinct_titles(hierarchy: Hierarchy) -> tuple[str, ...]:
     """The title of each node; where several have it, also what tells them apart: the end of a path, or a node's id.
 
     >>> distinct_titles(Hierarchy.from_paths(["Algae > Brown", "Sponges > Brown", "Sponges > Red"]))
-    ('Algae', 'Algae > Brown', 'Sponges', 'Sponges > Brown', 'Red')
+    ('Algae', 'Sponges', 'Algae > Brown', 'Sponges > Brown', 'Red')
     """
     times = Counter(hierarchy.titles)
     pairs = zip(hierarchy.nodes, hierarchy.titles, strict=True)

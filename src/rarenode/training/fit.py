@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rarenode._io.text import storable
+from rarenode._io.text import counted, storable
 from rarenode.config import Settings
 from rarenode.config.choices import EPISTEMIC
 from rarenode.data.dataset import Dataset
@@ -55,7 +55,7 @@ def fit_model(
 
     Raises:
         ArgumentError: ``focus`` is an epistemic uncertainty, and ``n_members`` is 1.
-        DataError: there are no labels, only one row and none to hold out, or only weights of 0.
+        DataError: there are no labels, too few rows to hold some out, or only weights of 0.
     """
     how: How = {
         "prepare": prepare,
@@ -69,8 +69,8 @@ def fit_model(
     weights = unusable_weights(data)
     if weights is not None:
         raise DataError(weights)
-    if valid is None and settings.holds_out_rows and len(data) == 1:
-        raise DataError(f"{data.name or 'the data'}: there is only 1 labelled row, and cv or holdout needs others")
+    if valid is None and settings.holds_out_rows:
+        _require_enough_rows(data, settings)
     fitted = _fit(data, settings, valid, how)
     known = {**fitted.model.fingerprints, "settings": settings.fingerprint, "data": data.fingerprint}
     # The last training of cross_fit has its own number of epochs, and that of hold_out its own rows; the model keeps
@@ -86,6 +86,13 @@ def _require_several_members(settings: Settings) -> None:
             f"focus={settings.focus!r} measures how much members disagree, and n_members=1 leaves nothing to compare; "
             "set n_members to 2 or more, or choose another focus"
         )
+
+
+def _require_enough_rows(data: Dataset, settings: Settings) -> None:
+    how, needed = (f"cv={settings.cv}", settings.cv) if settings.holdout is None and settings.cv else ("holdout", 2)
+    if len(data) < needed:
+        only = f"there {'is' if len(data) == 1 else 'are'} only {counted(len(data), 'labelled row')}"
+        raise DataError(f"{data.name or 'the data'}: {only}, and {how} needs at least {needed} rows; label more")
 
 
 def _require_storable_names(data: Dataset) -> None:
