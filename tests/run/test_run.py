@@ -382,7 +382,7 @@ class TestEvaluate:
             run.evaluate(unseen, thresholds="tuned")
 
     def test_arrays_are_not_data(self, run: Run) -> None:
-        with pytest.raises(ArgumentError, match="must be a Dataset, a file or a name"):
+        with pytest.raises(ArgumentError, match="must be a Dataset, a file, a pandas or polars data frame"):
             run.predict(np.zeros((2, 3)))  # type: ignore[arg-type]
 
     def test_data_that_do_not_fit(self, run: Run, tmp_path: Path) -> None:
