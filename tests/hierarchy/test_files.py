@@ -266,7 +266,7 @@ def problems(folder: Path, content: str, name: str = "h.csv") -> list[str]:
         ]),
         ("parent,child\na,b\nb,a\nb,c\nr,s\n", [
             "error: line 2: a cycle: b -> a -> b; lines 2, 3",
-            "warning: line 4: 1 more nodes have no path from a root: 'c'",
+            "warning: line 4: 1 more node without a path from a root: 'c'",
         ]),
         ("parent,child\na,b\nb,a\nx,y\ny,x\nz,z\n", [
             "error: line 2: a cycle: b -> a -> b; lines 2, 3", "error: line 4: a cycle: y -> x -> y; lines 4, 5",

@@ -196,7 +196,7 @@ def test_check_knows_lines_too(tmp_path: Path) -> None:
     path = write(tmp_path, "[Term]\nid: a\nis_a: b\n[Term]\nid: b\nis_a: a\n[Term]\nid: c\nis_a: a\n", "t.obo")
     assert [str(problem) for problem in check(read_draft(path))] == [
         "error: line 3: a cycle: a -> b -> a; lines 3, 6",
-        "warning: line 7: 1 more nodes have no path from a root: 'c'",
+        "warning: line 7: 1 more node without a path from a root: 'c'",
     ]
 
 

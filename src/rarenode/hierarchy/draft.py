@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from rarenode._io.text import counted
 from rarenode.errors import FileFormatError
 from rarenode.hierarchy.construction import DEFAULT_SEPARATOR
 from rarenode.hierarchy.dag import Hierarchy, Terms
@@ -157,7 +158,7 @@ def _cycles(draft: Draft) -> list[Problem]:
         in_cycle = {names[node] for node in above}
         below = [node for node in lost if node not in in_cycle]
         if below:
-            text = f"{len(below)} more nodes have no path from a root: {_some(below)}"
+            text = f"{counted(len(below), 'more node')} without a path from a root: {_some(below)}"
             found.append(Problem("warning", draft.nodes[below[0]], text))
     return found
 
