@@ -149,7 +149,7 @@ def test_topics_are_text_and_say_what_to_do(tmp_path: Path) -> None:
     succeed("data", "sample", "topics", "--out", tmp_path)
     options = ("--labels", "topics", "--id", "document", "--out", tmp_path / "run")
     told = fail(DataError, "fit", tmp_path / "train.csv", *options)
-    assert "column 'text' has" in told
+    assert "column 'text': " in told
     assert "TfidfVectorizer" in told
 
 
