@@ -271,7 +271,7 @@ class TestDoctorOnData:
         assert found["rows"] == 120
         told = [each["text"] for each in found["findings"]]
         columns = ["column 'code' has 120", "column 'day' contains dates", "column 'effort' must"]
-        expected = [*columns, "did you mean 'Coral'"]
+        expected = [*columns, "did you mean 'Biota > Coral'"]
         assert len(told) == len(expected)
         assert all(part in text for part, text in zip(expected, told, strict=True)), told
         error = fail(DataError, "fit", path, *SURVEY, *options, "--out", tmp_path / "run")

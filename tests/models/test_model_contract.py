@@ -309,7 +309,8 @@ def test_a_hostile_description_is_refused(kind: str, draw: st.DataObject) -> Non
     except ArgumentError:
         return
     assert layout == type(model).layout(model.describe())
-    X = np.resize(EXAMPLE.X, (21, again.n_features))  # a forest of more features may be a forest
+    assume(again.n_features <= 1000)  # a forest of more features is a forest too, but this test has no memory for them
+    X = np.resize(EXAMPLE.X, (21, again.n_features))
     output = again.compute(X)
     assert (output.probs[:, EXAMPLE.hierarchy.edge_parents] >= output.probs[:, EXAMPLE.hierarchy.edge_children]).all()
 
