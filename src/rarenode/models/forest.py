@@ -176,6 +176,10 @@ class Forest:
             unknown=self.unknown_columns.size,
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is computed from the rest when it is needed."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     @property
     def n_features(self) -> int:
         """Columns of the input."""
