@@ -24,7 +24,7 @@ from rarenode.errors import ArgumentError, FileFormatError, MissingFileError
 @pytest.mark.parametrize("name", Settings.model_fields)
 def test_every_setting_has_a_group_and_a_description(name: str) -> None:
     groups = {field: group for field, _, group, _ in setting_fields()}
-    assert groups[name] in {"Decisions", "Model", "Rare nodes", "Training", "Computation"}
+    assert groups[name] in {"Decisions", "Model", "Rare nodes", "Training", "Images", "Computation"}
     text = describe(name)
     assert text.endswith(".")
     assert "\n" not in text
@@ -126,6 +126,16 @@ def test_the_parts_of_a_model_have_a_fixed_order() -> None:
         ({"thresholds": "prior", "cv": None}, "prior"),
         ({"cv": 0}, "expected_f1"),
         ({"checkpoint_minutes": -1.0}, "checkpoint_minutes"),
+        ({"encoder": ""}, "encoder"),
+        ({"image_size": 0}, "image_size"),
+        ({"train_encoder": 1}, "train_encoder"),
+        ({"train_encoder": "yes"}, "train_encoder"),
+        ({"encoder_learning_rate": 0.0}, "encoder_learning_rate"),
+        ({"encoder_batchnorm": "eval"}, "encoder_batchnorm: .*'frozen' or 'trained'"),
+        ({"augmentation": "flip,blur"}, "augmentation: unknown augmentation 'blur'; choose from flip, crop, colour,"),
+        ({"augmentation": "none,flip"}, "augmentation: unknown augmentation 'none'"),
+        ({"augmentation": ""}, "augmentation: unknown augmentation ''"),
+        ({"precision": "float16"}, "precision: .*'float32' or 'bfloat16'"),
         ({"focus": "x" * 1000}, r"\.\.\.$"),
     ],
 )
@@ -167,6 +177,29 @@ def test_whole_numbers_are_the_same_as_floats() -> None:
     assert Settings(w0=1).fingerprint == Settings(w0=1.0).fingerprint
 
 
+def test_augmentations_that_are_the_same_have_one_name() -> None:
+    ours = Settings(augmentation=" crop, flip,crop")
+    assert (ours.augmentation, ours.augmentations) == ("flip,crop", ("flip", "crop"))
+    assert Settings(augmentation=" none ").augmentations == ()
+
+
+@pytest.mark.parametrize(
+    ("encoder", "batchnorm", "freezes"),
+    [
+        ("resnet50", "auto", True),
+        ("random:resnet50", "auto", False),
+        ("resnet50", "trained", False),
+        ("random:resnet50", "frozen", True),
+    ],
+)
+def test_batch_normalisation(encoder: str, batchnorm: Any, freezes: bool) -> None:
+    assert Settings(encoder=encoder, encoder_batchnorm=batchnorm).freezes_batchnorm == freezes
+
+
+def test_yes_and_no_of_numpy() -> None:
+    assert Settings(train_encoder=cast(bool, np.bool_(True))).train_encoder is True
+
+
 OTHER: dict[str, Any] = {
     "thresholds": "fixed:0.3", "rule": "drop_orphans", "cv": 5, "holdout": 0.2, "model": "mlp", "n_members": 2,
     "ensemble": "dropout", "hidden_size": 7, "n_layers": 2, "dropout": 0.1, "activation": "tanh", "n_trees": 3,
@@ -174,7 +207,8 @@ OTHER: dict[str, Any] = {
     "focus": "gmu", "u0": 0.5, "k": 2.0, "schedule": "linear", "schedule_by": "epoch", "schedule_towards": "w0",
     "mix": 0.5, "epochs": 3, "patience": 2, "batch_size": 8, "learning_rate": 0.1, "weight_decay": 0.1,
     "reduction": "sum", "seed": 1, "engine": "torch", "device": "cuda", "n_jobs": 2, "checkpoint_epochs": 3,
-    "checkpoint_minutes": 1.0,
+    "checkpoint_minutes": 1.0, "encoder": "random:resnet18", "image_size": 64, "train_encoder": True,
+    "encoder_learning_rate": 0.1, "encoder_batchnorm": "trained", "augmentation": "none", "precision": "bfloat16",
 }  # fmt: skip
 """For each setting a value that is not its default; a new setting needs a line."""
 
@@ -184,6 +218,13 @@ def test_the_fingerprint_changes_with_every_setting_that_influences_the_result(n
     changed = Settings(**{name: OTHER[name]})
     assert getattr(changed, name) != getattr(Settings(), name)
     assert (changed.fingerprint != Settings().fingerprint) == (name not in WITHOUT_INFLUENCE)
+
+
+def test_settings_that_came_later_leave_the_fingerprints_in_older_files_valid() -> None:
+    """As they were written before there were encoders."""
+    assert Settings().fingerprint == "6bed94d697042b76ed34cbfb5a5275d44dfb8685ea3e56df7e5db2e3740b0b26"
+    paper = Settings.preset("paper", n_members=10).fingerprint
+    assert paper == "70f25038ea75b6225e4f285a6c5eba318bdaecdf64bcd4dddd1a4f77b8fa15e1"
 
 
 # --- changes ---------------------------------------------------------------------------------------------------------
@@ -231,7 +272,8 @@ def valid_settings() -> st.SearchStrategy[Settings]:
             chosen["thresholds"] = "fixed"
         return Settings(**chosen)
 
-    nothing = dict.fromkeys(("cv", "holdout", "patience", "n_jobs", "checkpoint_epochs", "checkpoint_minutes"))
+    optional = ("cv", "holdout", "patience", "n_jobs", "checkpoint_epochs", "checkpoint_minutes", "image_size")
+    nothing = dict.fromkeys(optional)
     values = {name: st.sampled_from([OTHER[name], *([None] if name in nothing else [])]) for name in OTHER}
     return st.fixed_dictionaries({}, optional=values).map(build)
 
@@ -246,7 +288,9 @@ def test_dictionaries_json_and_toml_are_inverses(settings: Settings, tmp_path_fa
 
 
 def test_numbers_that_float32_cannot_compute_with() -> None:
-    values: dict[str, Any] = dict.fromkeys(("learning_rate", "weight_decay", "w0", "u0", "k"), 1e39)
+    values: dict[str, Any] = dict.fromkeys(
+        ("learning_rate", "weight_decay", "w0", "u0", "k", "encoder_learning_rate"), 1e39
+    )
     for name, value in values.items():
         with pytest.raises(ArgumentError, match=f"{name}: it should be at most 1e\\+30; got 1e\\+39"):
             Settings(**{name: value})

@@ -59,6 +59,11 @@ class TestVocabulary:
         assert from_record({}) == Settings.preset("paper")
         assert from_record({"trees": 3}).models == ("mlp", "forest")
 
+    def test_a_setting_that_came_later_is_written_only_if_it_is_set(self) -> None:
+        changed = Settings(encoder="vit", train_encoder=True)
+        assert to_record(changed) == to_record(Settings()) | {"encoder": "vit", "train_encoder": True}
+        assert from_record(to_record(changed)) == changed
+
     @pytest.mark.parametrize("values", [{"hidden_size": 5}, {"n_trees": 5}, {"device": "cpu"}, {"hiden": 5}])
     def test_other_names_are_refused(self, values: dict[str, Any]) -> None:
         with pytest.raises(ArgumentError, match=next(iter(values))):

@@ -148,9 +148,12 @@ def _option(name: str, main: bool) -> Any:
     shown = _shown(field.default)
     if in_paper != field.default:
         shown = f"{shown}; paper: {_shown(in_paper)}"
+    option = f"--{name.replace('_', '-')}"
+    if field.annotation is bool:  # a file of settings may say yes, so an option must be able to say no
+        option += f"/--no-{option.removeprefix('--')}"
     return Annotated[
         _plain(field.annotation) | None,
-        typer.Option(f"--{name.replace('_', '-')}", help=describe(name), show_default=shown, hidden=not main),
+        typer.Option(option, help=describe(name), show_default=shown, hidden=not main),
     ]
 
 

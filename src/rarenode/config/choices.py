@@ -28,6 +28,11 @@ ScheduleUnit = Literal["batch", "epoch"]
 ScheduleTarget = Literal[1, "w0"]
 Reduction = Literal["auto", "mean", "sum"]
 EngineName = Literal["auto", "fused", "torch"]
+Augmentation = Literal["flip", "crop", "colour"]
+BatchNorm = Literal["auto", "frozen", "trained"]
+Precision = Literal["auto", "float32", "bfloat16"]
+UNTRAINED = "random:"
+"""What the name of an encoder begins with that is not pretrained."""
 Rule = Literal["add_ancestors", "drop_orphans"]
 Metric = Literal["f1", "micro_f1"]
 Preset = Literal["best", "paper"]
@@ -48,6 +53,22 @@ def parse_model(text: str) -> tuple[ModelKind, ...]:
             raise ArgumentError(f"unknown model {part!r}; {hint}")
     if len(set(parts)) < len(parts):
         raise ArgumentError(f"model {text!r} names a model twice")
+    return tuple(kind for kind in known if kind in parts)
+
+
+def parse_augmentation(text: str) -> tuple[Augmentation, ...]:
+    """The kinds of augmentation in ``flip,crop``, in a fixed order; ``none`` has none.
+
+    >>> parse_augmentation("crop,flip"), parse_augmentation("none")
+    (('flip', 'crop'), ())
+    """
+    known = get_args(Augmentation)
+    parts = [] if text.strip() == "none" else [part.strip() for part in text.split(",")]
+    for part in parts:
+        if part not in known:
+            raise ArgumentError(
+                f"unknown augmentation {part!r}; choose from {', '.join(known)}, separated by commas, or none"
+            )
     return tuple(kind for kind in known if kind in parts)
 
 

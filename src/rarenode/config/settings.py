@@ -16,11 +16,9 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from functools import reduce
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -33,12 +31,16 @@ from pydantic.fields import FieldInfo
 
 from rarenode._io.text import explain
 from rarenode.config.choices import (
+    UNTRAINED,
     Activation,
+    Augmentation,
+    BatchNorm,
     Classes,
     EngineName,
     EnsembleKind,
     Focus,
     ModelKind,
+    Precision,
     Reduction,
     Resampling,
     Rule,
@@ -47,30 +49,14 @@ from rarenode.config.choices import (
     ScheduleUnit,
     Side,
     Weighting,
+    parse_augmentation,
     parse_model,
     parse_strategy,
     strategy_text,
 )
+from rarenode.config.fields import Count, NotNegative, Positive, setting
+from rarenode.config.presets import PRESETS
 from rarenode.errors import ArgumentError, FileFormatError, MissingFileError
-
-MOST = 1e30
-"""Larger numbers would leave float32, in which networks are trained, no room to compute with them."""
-
-
-def _computable(value: float) -> float:
-    if value > MOST:
-        raise ValueError(f"it should be at most {MOST:g}")
-    return value
-
-
-_Count = Annotated[int, Field(ge=1)]
-_NotNegative = Annotated[float, Field(ge=0), AfterValidator(_computable)]
-_Positive = Annotated[float, Field(gt=0), AfterValidator(_computable)]
-
-
-def _setting(default: Any, group: str, *, main: bool = False) -> Any:
-    """A field of `Settings`: its group in the documentation, and whether it is among the main ones."""
-    return Field(default, json_schema_extra={"group": group, "main": main})
 
 
 class Settings(BaseModel):
@@ -92,87 +78,104 @@ class Settings(BaseModel):
         protected_namespaces=(),
     )
 
-    thresholds: str = _setting("expected_f1", "Decisions", main=True)
+    thresholds: str = setting("expected_f1", "Decisions", main=True)
     """How per-node thresholds are chosen: expected_f1 (or expected_f2, expected_f0.5, ...), prior, tuned, global,
     precision_floor:0.2, or fixed:0.3. All but fixed are fitted to held-out rows, which cv or holdout provide."""
-    rule: Rule = _setting("add_ancestors", "Decisions")
+    rule: Rule = setting("add_ancestors", "Decisions")
     """How decisions become coherent: add_ancestors of decided nodes, or drop_orphans, whose parent is not decided."""
-    cv: Annotated[int, Field(ge=2)] | None = _setting(3, "Decisions", main=True)
+    cv: Annotated[int, Field(ge=2)] | None = setting(3, "Decisions", main=True)
     """Folds for out-of-fold predictions: train once without each fold, then once on all rows. 0: none."""
-    holdout: Annotated[float, Field(gt=0, lt=1)] | None = _setting(None, "Decisions", main=True)
+    holdout: Annotated[float, Field(gt=0, lt=1)] | None = setting(None, "Decisions", main=True)
     """The fraction of rows to hold out instead of cv: faster, but the model learns from fewer rows."""
 
-    model: str = _setting("mlp+forest", "Model", main=True)
+    model: str = setting("mlp+forest", "Model", main=True)
     """What to train: mlp (an ensemble of perceptrons), forest, or mlp+forest, the geometric mean of both."""
-    n_members: _Count = _setting(1, "Model", main=True)
+    n_members: Count = setting(1, "Model", main=True)
     """Members of the mlp ensemble. An epistemic focus needs at least 2."""
-    ensemble: EnsembleKind = _setting("independent", "Model")
+    ensemble: EnsembleKind = setting("independent", "Model")
     """What a member is: an independent network, or one Monte-Carlo dropout pass through a single network."""
-    hidden_size: _Count = _setting(500, "Model", main=True)
+    hidden_size: Count = setting(500, "Model", main=True)
     """Units in each hidden layer."""
-    n_layers: Annotated[int, Field(ge=1, le=100)] = _setting(3, "Model")
+    n_layers: Annotated[int, Field(ge=1, le=100)] = setting(3, "Model")
     """Linear layers; 1 is a linear model."""
-    dropout: Annotated[float, Field(ge=0, lt=1)] = _setting(0.7, "Model")
+    dropout: Annotated[float, Field(ge=0, lt=1)] = setting(0.7, "Model")
     """The probability that a hidden unit is dropped during training."""
-    activation: Activation = _setting("relu", "Model")
+    activation: Activation = setting("relu", "Model")
     """The activation of hidden layers."""
-    n_trees: _Count = _setting(500, "Model", main=True)
+    n_trees: Count = setting(500, "Model", main=True)
     """Trees of the forest."""
 
-    resampling: Resampling = _setting("none", "Rare nodes", main=True)
+    resampling: Resampling = setting("none", "Rare nodes", main=True)
     """Oversampling of rows with rare labels. lpros: label powerset random oversampling (LP-ROS), rounded up as in the
     paper; lpros-textbook: within its budget. hros-pd: hierarchical random oversampling of label paths (HROS-PD);
     hros-pd-published: the variant in the paper's code."""
-    weighting: Weighting = _setting("none", "Rare nodes", main=True)
+    weighting: Weighting = setting("none", "Rare nodes", main=True)
     """Node weights by rarity: as_published (behind the paper's tables) or as_described (in its text)."""
-    w0: _NotNegative = _setting(0.25, "Rare nodes", main=True)
+    w0: NotNegative = setting(0.25, "Rare nodes", main=True)
     """The smallest node weight."""
-    side: Literal["auto"] | Side = _setting("auto", "Rare nodes")
+    side: Literal["auto"] | Side = setting("auto", "Rare nodes")
     """Which labels node weights apply to; auto: negatives if weighting is as_published, positives if as_described."""
-    classes: Classes = _setting("nodes", "Rare nodes")
+    classes: Classes = setting("nodes", "Rare nodes")
     """N_classes in the node weights: the number of nodes, or 2 (binary)."""
-    focus: Focus = _setting("none", "Rare nodes", main=True)
+    focus: Focus = setting("none", "Rare nodes", main=True)
     """Focal weighting of each row and node: by the classic focal term (focal), or by an uncertainty of the ensemble.
     bbma (Bayesian model average): how close the mean probability is to 0.5. gmu (gated margin uncertainty): the same,
     larger where members disagree. epistemic_kl, epistemic_js: disagreement of members alone, the mean Kullback-Leibler
     or Jensen-Shannon divergence of their pairs. predictive: entropy of the mean. aleatoric: mean entropy of members."""
-    u0: _NotNegative = _setting(0.25, "Rare nodes", main=True)
+    u0: NotNegative = setting(0.25, "Rare nodes", main=True)
     """The smallest focal weight."""
-    k: _NotNegative = _setting(1.0, "Rare nodes", main=True)
+    k: NotNegative = setting(1.0, "Rare nodes", main=True)
     """The exponent of the focal weight."""
-    schedule: ScheduleShape = _setting("constant", "Rare nodes")
+    schedule: ScheduleShape = setting("constant", "Rare nodes")
     """How node weights change during training."""
-    schedule_by: ScheduleUnit = _setting("batch", "Rare nodes")
+    schedule_by: ScheduleUnit = setting("batch", "Rare nodes")
     """Whether the schedule runs over the batches of every epoch, or over the epochs."""
-    schedule_towards: ScheduleTarget = _setting(1, "Rare nodes")
+    schedule_towards: ScheduleTarget = setting(1, "Rare nodes")
     """Where the schedule ends: 1 (the unweighted loss) or w0."""
-    mix: Annotated[float, Field(ge=0, le=1)] = _setting(1.0, "Rare nodes")
+    mix: Annotated[float, Field(ge=0, le=1)] = setting(1.0, "Rare nodes")
     """The share of the weighted loss; the rest is the unweighted loss."""
 
-    epochs: _Count = _setting(100, "Training", main=True)
+    epochs: Count = setting(100, "Training", main=True)
     """Passes over the training rows, at most."""
-    patience: _Count | None = _setting(5, "Training", main=True)
+    patience: Count | None = setting(5, "Training", main=True)
     """Early stopping: epochs without a better AP on held-out rows before training stops. 0: no early stopping."""
-    batch_size: _Count = _setting(32, "Training", main=True)
+    batch_size: Count = setting(32, "Training", main=True)
     """Rows per training step."""
-    learning_rate: _Positive = _setting(1e-3, "Training", main=True)
+    learning_rate: Positive = setting(1e-3, "Training", main=True)
     """The learning rate of Adam."""
-    weight_decay: _NotNegative = _setting(1e-5, "Training")
+    weight_decay: NotNegative = setting(1e-5, "Training")
     """The L2 penalty of Adam."""
-    reduction: Reduction = _setting("auto", "Training")
+    reduction: Reduction = setting("auto", "Training")
     """Mean or sum of the loss over rows and nodes; auto: mean for one member, sum for several."""
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = _setting(0, "Training", main=True)
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = setting(0, "Training", main=True)
     """Determines initial weights, order of rows, dropout, trees and folds."""
 
-    engine: EngineName = _setting("auto", "Computation")
+    encoder: Annotated[str, Field(min_length=1)] = setting("resnet50", "Images", main=True)
+    """The image encoder: resnet18, resnet50, vit, dinov2, any image model of Hugging Face by name, a folder with one,
+    or random:NAME, untrained."""
+    image_size: Count | None = setting(None, "Images", main=True)
+    """Height and width in pixels that images are scaled to; not set: what the encoder was made for."""
+    train_encoder: bool = setting(False, "Images", main=True)
+    """Train the encoder with the network, instead of using what it computes as it is."""
+    encoder_learning_rate: Positive = setting(1e-4, "Images")
+    """The learning rate of Adam for the encoder, if it is trained."""
+    encoder_batchnorm: BatchNorm = setting("auto", "Images")
+    """Statistics of batch normalisation in an encoder that is trained: frozen or trained; auto: frozen, but trained in
+    a random encoder. Weights and biases learn in any case."""
+    augmentation: str = setting("flip,crop,colour", "Images")
+    """How images are varied while an encoder is trained: some of flip, crop, colour, separated by commas, or none."""
+    precision: Precision = setting("auto", "Images")
+    """What an encoder is trained in: float32, or bfloat16 where that suffices; auto: bfloat16 on GPUs made for it."""
+
+    engine: EngineName = setting("auto", "Computation")
     """What computes a training step: fused (fast, CPU only) or torch."""
-    device: str = _setting("cpu", "Computation", main=True)
+    device: str = setting("cpu", "Computation", main=True)
     """Where torch computes: cpu, cuda, cuda:1, mps, or auto, which is the best available."""
-    n_jobs: int | None = _setting(None, "Computation", main=True)
+    n_jobs: int | None = setting(None, "Computation", main=True)
     """Threads at most; not set or -1: all available cores."""
-    checkpoint_epochs: _Count | None = _setting(None, "Computation")
+    checkpoint_epochs: Count | None = setting(None, "Computation")
     """Save a checkpoint every so many epochs."""
-    checkpoint_minutes: _Positive | None = _setting(5.0, "Computation")
+    checkpoint_minutes: Positive | None = setting(5.0, "Computation")
     """Save a checkpoint every so many minutes. 0: not by time."""
 
     if not TYPE_CHECKING:  # a type checker reads the fields, and knows their names and types
@@ -219,6 +222,11 @@ class Settings(BaseModel):
         name, value = parse_strategy(thresholds)
         return strategy_text(name, value)
 
+    @field_validator("augmentation")
+    @classmethod
+    def _known_augmentation(cls, augmentation: str) -> str:
+        return ",".join(parse_augmentation(augmentation)) or "none"
+
     @field_validator("schedule_towards", mode="after")
     @classmethod
     def _one(cls, towards: ScheduleTarget) -> ScheduleTarget:
@@ -244,6 +252,17 @@ class Settings(BaseModel):
     def models(self) -> tuple[ModelKind, ...]:
         """The parts of ``model``."""
         return parse_model(self.model)
+
+    @property
+    def augmentations(self) -> tuple[Augmentation, ...]:
+        """The parts of ``augmentation``."""
+        return parse_augmentation(self.augmentation)
+
+    @property
+    def freezes_batchnorm(self) -> bool:
+        """Whether batch normalisation in an encoder that is trained keeps its statistics."""
+        auto = not self.encoder.startswith(UNTRAINED)
+        return auto if self.encoder_batchnorm == "auto" else self.encoder_batchnorm == "frozen"
 
     @property
     def needs_held_out_rows(self) -> bool:
@@ -327,8 +346,8 @@ class Settings(BaseModel):
         lines = []
         zeros = {name: 0 for name in ZERO_IS_NONE if getattr(self, name) is None}
         for name, value in (self.to_dict() | zeros).items():
-            setting = f"# {name} is not set" if value is None else f"{name} = {json.dumps(value)}"
-            lines.append(f"# {describe(name)}\n{setting}\n")
+            line = f"# {name} is not set" if value is None else f"{name} = {json.dumps(value)}"
+            lines.append(f"# {describe(name)}\n{line}\n")
         return "\n".join(lines)
 
     @property
@@ -338,39 +357,27 @@ class Settings(BaseModel):
 
     @property
     def fingerprint(self) -> str:
-        """sha256 of the decisive settings."""
-        return hashlib.sha256(json.dumps(self.decisive, sort_keys=True).encode("ascii")).hexdigest()
+        """sha256 of the decisive settings. Later ones count if they are set, so that older fingerprints stay valid."""
+        unset = {name for name in LATER if getattr(self, name) == type(self).model_fields[name].default}
+        counted = {name: value for name, value in self.decisive.items() if name not in unset}
+        return hashlib.sha256(json.dumps(counted, sort_keys=True).encode("ascii")).hexdigest()
 
 
 ZERO_IS_NONE = ("patience", "cv", "checkpoint_minutes")
 """Settings whose 0 means not set: those that may be None, which is not their default. TOML has no None."""
 WITHOUT_INFLUENCE = frozenset({"checkpoint_epochs", "checkpoint_minutes", "n_jobs"})
 """Settings that cannot change the result, and so may differ when a training is resumed."""
-
-PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "best": MappingProxyType({}),
-        "paper": MappingProxyType(
-            {
-                "thresholds": "fixed",
-                "cv": None,
-                "model": "mlp",
-                "weighting": "as_published",
-                "patience": None,
-                "batch_size": 4,
-                "learning_rate": 1e-4,
-            }
-        ),
-    }
-)
-"""What each preset sets; everything else has its default."""
+LATER = (
+    "encoder", "image_size", "train_encoder", "encoder_learning_rate", "encoder_batchnorm", "augmentation", "precision",
+)  # fmt: skip
+"""Settings that came after the first runs were saved, whose files know their fingerprint without them."""
 
 
 def setting_fields() -> Iterator[tuple[str, FieldInfo, str, bool]]:
     """Name, field, group, and whether it is a main setting, in the order of documentation."""
     for name, field in Settings.model_fields.items():
         extra = field.json_schema_extra
-        assert isinstance(extra, dict)  # noqa: S101 (`_setting` puts it there)
+        assert isinstance(extra, dict)  # noqa: S101 (`setting` puts it there)
         yield name, field, str(extra["group"]), bool(extra["main"])
 
 

@@ -2,7 +2,8 @@
 
 Records name settings as the first version of rarenode did, and their file names and fingerprints consist of the
 settings that differ from the defaults *of that version*. `Settings` has better names and other defaults today, so this
-module translates. A setting that was added later has its own name and default in both.
+module translates. A setting that was added later has its own name and default in both, and is written only if it
+differs from that default, so that records do not change when settings are added.
 
 =================  ====================================================
 in a record        in `Settings`
@@ -108,7 +109,8 @@ def to_record(settings: Settings) -> dict[str, Any]:
     named["trees"] = trees if "forest" in kinds else 0
     if "mlp" not in kinds:
         named["model"] = settings.model
-    return {name: named.pop(name) for name in DEFAULTS} | named
+    first = {name: named.pop(name) for name in DEFAULTS}
+    return first | {name: value for name, value in named.items() if value != default_of(name)}
 
 
 def from_record(values: Mapping[str, Any]) -> Settings:
@@ -143,7 +145,6 @@ def differing(settings: Settings) -> dict[str, Any]:
 
 def default_of(name: str) -> Any:
     """The default of a setting, by its name in records."""
-    """The default of a setting by its name in records."""
     return DEFAULTS[name] if name in DEFAULTS else Settings.model_fields[name].default
 
 
