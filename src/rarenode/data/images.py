@@ -1,0 +1,261 @@
+"""`Images`: pictures as the features of rows. They stay in their files, or in a zip archive, until they are needed.
+
+What is computed from pictures (pixels at a certain size, embeddings by an encoder) depends on each picture alone. It
+is therefore kept beside them in memory, for all rows that are taken from the same `Images`: folds, validation rows and
+reports find it there. `rarenode.training.embedding` also keeps embeddings on disk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarenode._io.files import exists, is_dir, is_file
+from rarenode._io.text import counted
+from rarenode.data.decoding import SUFFIXES, thumbnail
+from rarenode.errors import DataError, FileFormatError, MissingFileError
+
+MOST_BYTES = 1 << 30
+"""A larger file is not read."""
+DIGEST_BYTES = 32
+
+_archives = threading.local()
+"""Open archives of each thread; a zip file cannot be read from two threads at once."""
+
+
+@dataclass(frozen=True)
+class ImageFile:
+    """Where a picture is."""
+
+    root: Path
+    """A folder, or a zip archive."""
+    name: str
+    """Its path below the folder or in the archive, with ``/``."""
+
+    def __str__(self) -> str:
+        return str(self.root / self.name)
+
+    def read(self) -> bytes:
+        """The bytes of the file.
+
+        Raises:
+            DataError: it cannot be read.
+        """
+        try:
+            if is_archive(self.root):
+                return _read_member(self.root, self.name)
+            path = self.root / self.name
+            size = path.stat().st_size
+            if size > MOST_BYTES:
+                raise DataError(f"it has {size:,} bytes, more than the {MOST_BYTES:,} of a picture")
+            return path.read_bytes()
+        except FileNotFoundError:
+            raise DataError("there is no such file") from None
+        except OSError as error:
+            raise DataError(f"it cannot be read: {error.strerror or error}") from None
+
+
+class Images:
+    """Pictures, one for each row; a form of features that a `Dataset` can have.
+
+    >>> pictures = Images.from_paths(["a.png", "b.png", "c.png"])
+    >>> len(pictures), pictures.shape, pictures[np.array([2, 0])].names
+    (3, (3, 1), ('c.png', 'a.png'))
+    """
+
+    def __init__(self, files: Iterable[ImageFile]) -> None:
+        self._all = tuple(files)
+        self._rows = np.arange(len(self._all))
+        self._digests: NDArray[np.uint8] = np.zeros((len(self._all), DIGEST_BYTES), dtype=np.uint8)
+        self._has_digest = np.zeros(len(self._all), dtype=np.bool_)
+        self._values: dict[str, tuple[NDArray[Any], NDArray[np.bool_]]] = {}
+
+    @classmethod
+    def from_paths(cls, paths: Iterable[Path | str]) -> Images:
+        """Pictures in files."""
+        return cls(ImageFile(Path(), str(path)) for path in paths)
+
+    @classmethod
+    def below(cls, root: Path | str) -> Images:
+        """All pictures in a folder or zip archive and in the folders below, sorted by path.
+
+        Raises:
+            MissingFileError: there is no such folder or archive.
+            DataError: there is no picture in it.
+        """
+        found = sorted(name for name in list_names(Path(root)) if PurePosixPath(name).suffix.lower() in SUFFIXES)
+        if not found:
+            raise DataError(f"{root} contains no picture ({', '.join(SUFFIXES)})")
+        return cls(ImageFile(Path(root), name) for name in found)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return f"<Images: {counted(len(self), 'picture')}>"
+
+    def __getitem__(self, rows: Any) -> Images:
+        """Some of the pictures, in this order; what has been computed from them stays known."""
+        taken = object.__new__(Images)
+        taken.__dict__.update(self.__dict__)
+        taken._rows = self._rows[rows]
+        return taken
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, 1), as that of a table with one column."""
+        return len(self), 1
+
+    @property
+    def files(self) -> tuple[ImageFile, ...]:
+        """Where the pictures are."""
+        return tuple(self._all[row] for row in self._rows.tolist())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their paths in their folder or archive."""
+        return tuple(file.name for file in self.files)
+
+    def joined(self, others: Images) -> Images:
+        """These pictures and others after them."""
+        if others._all is self._all:
+            return self._taking(np.concatenate([self._rows, others._rows]))
+        return Images((*self.files, *others.files))
+
+    def _taking(self, rows: NDArray[np.int64]) -> Images:
+        taken = self[np.zeros(0, dtype=np.int64)]
+        taken._rows = rows
+        return taken
+
+    def thumbnail(self, row: int, size: int) -> bytes | None:
+        """A small JPEG of a picture, its longer side at most ``size``; None if it cannot be decoded."""
+        try:
+            return thumbnail(self.file(row).read(), size)
+        except DataError:
+            return None
+
+    # --- what is computed from them ---------------------------------------------------------------------------------
+
+    def values(self, key: str, width: int, dtype: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """(rows, width) numbers computed from each picture, and for which rows they are known."""
+        array, known = self._store(key, width, dtype)
+        return array[self._rows], known[self._rows]
+
+    def keep(self, key: str, rows: NDArray[np.int64], values: NDArray[Any]) -> None:
+        """Keep numbers computed from some of the pictures."""
+        array, known = self._store(key, values.shape[1], values.dtype)
+        array[self._rows[rows]] = values
+        known[self._rows[rows]] = True
+
+    def _store(self, key: str, width: int, dtype: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        if key not in self._values:
+            rows = len(self._all)
+            self._values[key] = np.zeros((rows, width), dtype=dtype), np.zeros(rows, dtype=np.bool_)
+        return self._values[key]
+
+    def keep_digest(self, row: int, digest: bytes) -> None:
+        """Keep the sha256 of a picture's bytes, which `digests` then need not read."""
+        place = self._rows[row]
+        self._digests[place] = np.frombuffer(digest, dtype=np.uint8)
+        self._has_digest[place] = True
+
+    @property
+    def digests(self) -> NDArray[np.uint8]:
+        """(rows, 32): the sha256 of the bytes of each picture; zeros where it cannot be read."""
+        for row in np.flatnonzero(~self._has_digest[self._rows]).tolist():
+            try:
+                self.keep_digest(row, hashlib.sha256(self.file(row).read()).digest())
+            except DataError:
+                self.keep_digest(row, bytes(DIGEST_BYTES))
+        return self._digests[self._rows]
+
+    def file(self, row: int) -> ImageFile:
+        """Where the picture of a row is."""
+        return self._all[int(self._rows[row])]
+
+
+def is_images(X: Any) -> bool:
+    """Whether features are pictures."""
+    return isinstance(X, Images)
+
+
+def is_archive(path: Path | str) -> bool:
+    """Whether a path is that of a zip archive."""
+    return Path(path).suffix.lower() == ".zip" and is_file(path)
+
+
+def list_names(root: Path) -> Iterator[str]:
+    """The paths of all files in a folder or zip archive, with ``/``; hidden ones are left out.
+
+    Raises:
+        MissingFileError: there is no such folder or archive.
+        FileFormatError: the archive is damaged.
+    """
+    if is_archive(root):
+        yield from (name for name in _archive(root).namelist() if not name.endswith("/") and not _is_hidden(name))
+    elif is_dir(root):
+        for folder, folders, names in os.walk(root):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            below = Path(folder).relative_to(root).as_posix()
+            yield from (name if below == "." else f"{below}/{name}" for name in names if not name.startswith("."))
+    elif exists(root):
+        raise FileFormatError(root, None, "expected a folder of pictures, or a zip archive")
+    else:
+        raise MissingFileError(f"{root}: there is no such folder or zip archive of pictures")
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(".") or part == "__MACOSX" for part in name.split("/"))
+
+
+def _archive(root: Path) -> zipfile.ZipFile:
+    opened: dict[Path, tuple[int, zipfile.ZipFile]] | None = getattr(_archives, "opened", None)
+    if opened is None:
+        opened = _archives.opened = {}
+    changed = root.stat().st_mtime_ns
+    if root not in opened or opened[root][0] != changed:
+        try:
+            opened[root] = changed, zipfile.ZipFile(root)
+        except (zipfile.BadZipFile, OSError, ValueError) as error:
+            raise FileFormatError(root, None, f"it is damaged, or no zip archive ({error})") from None
+    return opened[root][1]
+
+
+def _read_member(root: Path, name: str) -> bytes:
+    archive = _archive(root)
+    try:
+        size = archive.getinfo(name).file_size
+        if size > MOST_BYTES:
+            raise DataError(f"it has {size:,} bytes, more than the {MOST_BYTES:,} of a picture")
+        with archive.open(name) as member:
+            content = member.read(MOST_BYTES + 1)
+    except KeyError:
+        raise DataError(f"{root} contains no such file") from None
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, OSError) as error:
+        raise DataError(f"it cannot be unpacked ({error})") from None  # encrypted, damaged, unknown compression
+    except Exception as error:  # zlib.error and others of the decompressors
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"it cannot be unpacked ({error})") from None
+    if len(content) > MOST_BYTES:
+        raise DataError(f"it has more than {MOST_BYTES:,} bytes when unpacked")
+    return content
+
+
+def find_names(candidates: Sequence[Sequence[str]], root: Path) -> list[str | None]:
+    """For each row the first of its candidates that is a file below ``root``; None where there is none."""
+    if is_archive(root):
+        there: Any = set(_archive(root).namelist())
+        return [next((name for name in names if name in there), None) for names in candidates]
+    if not is_dir(root):
+        list(list_names(root))  # raises
+    return [next((name for name in names if is_file(root / name)), None) for names in candidates]

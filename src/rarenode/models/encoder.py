@@ -1,0 +1,209 @@
+"""`Encoder`: an image model that turns pixels into an embedding. Heads share it.
+
+`rarenode.models.pretrained` makes encoders of the transformers library; any torch module can be one too.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rarenode.data.decoding import Crop
+from rarenode.errors import ArgumentError, DataError
+from rarenode.models.model import Floats, Layout, check_arrays
+from rarenode.models.pixels import PixelEncoder, PixelInput
+
+IMAGENET_MEAN, IMAGENET_DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+SIZE, RESIZE_RATIO = 224, 256 / 224
+"""Where a model does not say what it wants."""
+MOST_SIZE = 4_096
+ROWS_TOGETHER = 8
+"""Pictures are encoded in batches of just so many, the last one padded: with another number, convolutions are
+computed by other code, which rounds differently."""
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """An image model, and what it expects of a picture."""
+
+    module: torch.nn.Module
+    """From normalised pictures (rows, 3, size, size) to embeddings (rows, width)."""
+    crop: Crop
+    mean: tuple[float, float, float]
+    """Of each channel, of pixels from 0 to 1; subtracted from them."""
+    deviation: tuple[float, float, float]
+    width: int
+    name: str
+    """What it is called in words."""
+    is_pretrained: bool
+    config: Mapping[str, Any] | None = None
+    """The architecture, for the transformers library; None for a torch module of another kind."""
+
+    def __repr__(self) -> str:
+        return f"<Encoder {self.name}: {self.crop.size} x {self.crop.size} pixels to {self.width} numbers>"
+
+    @classmethod
+    def from_module(
+        cls,
+        module: torch.nn.Module,
+        *,
+        size: int = SIZE,
+        resize: int | None = None,
+        mean: tuple[float, float, float] = IMAGENET_MEAN,
+        deviation: tuple[float, float, float] = IMAGENET_DEVIATION,
+        name: str = "",
+        is_pretrained: bool = True,
+    ) -> Self:
+        """Any torch module that maps normalised pictures (rows, 3, size, size) to numbers (rows, width).
+
+        A model folder keeps its weights, but not its code: `TrainedModel.load` then needs the module again.
+
+        >>> Encoder.from_module(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)), size=4)
+        <Encoder Sequential: 4 x 4 pixels to 5 numbers>
+        """
+        crop = make_crop(size, resize)
+        module = module.float()
+        was_training = module.training
+        with torch.no_grad():
+            shape = tuple(module.eval()(torch.zeros(1, 3, size, size)).shape)
+        module.train(was_training)
+        if len(shape) != 2:
+            raise ArgumentError(f"an encoder must return (rows, width); for one picture it returned the shape {shape}")
+        return cls(module, crop, mean, deviation, shape[1], name or type(module).__name__, is_pretrained)
+
+    @property
+    def input(self) -> PixelInput:
+        """What the network makes of pixels."""
+        return PixelInput(self.crop.size, self.mean, self.deviation)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 of everything that an embedding depends on besides the picture."""
+        digest = hashlib.sha256(repr((self.crop, self.mean, self.deviation, type(self.module).__name__)).encode())
+        digest.update(json.dumps(self.config, sort_keys=True).encode())
+        for name, array in sorted(self.arrays().items()):
+            digest.update(f"{name}{array.dtype.str}{array.shape};".encode())
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    # --- computing ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _fast(self) -> torch.nn.Module:
+        """The network as it is used for embeddings: without gradients, batch normalisation folded into convolutions."""
+        network = PixelEncoder(folded(self.module, self.crop.size), self.input).eval().requires_grad_(False)
+        fast: torch.nn.Module = torch.nn.Module.to(network, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        return fast
+
+    def encode(self, pixels: NDArray[np.uint8]) -> Floats:
+        """Embeddings (rows, width) of pixels (rows, size * size * 3). A row's do not depend on the other rows."""
+        result = np.empty((len(pixels), self.width), dtype=np.float32)
+        for first in range(0, len(pixels), ROWS_TOGETHER):
+            part = pixels[first : first + ROWS_TOGETHER]
+            batch = np.zeros((ROWS_TOGETHER, pixels.shape[1]), dtype=np.uint8)
+            batch[: len(part)] = part
+            with torch.inference_mode():
+                result[first : first + len(part)] = self._fast(torch.from_numpy(batch)).numpy()[: len(part)]
+        if not np.isfinite(result).all():
+            raise DataError(f"the encoder {self.name} returned numbers that are not finite")
+        return result
+
+    # --- weights -----------------------------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All weights and statistics, by name."""
+        return {name: value.detach().cpu().numpy() for name, value in self.module.state_dict().items()}
+
+    def with_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """The same network with other weights.
+
+        Raises:
+            ArgumentError: they are not those of such a network.
+        """
+        check_arrays(arrays, layout_of(self.module))
+        module = copy.deepcopy(self.module)
+        module.load_state_dict({name: torch.tensor(array) for name, array in arrays.items()})
+        return replace(self, module=module)
+
+    def describe(self) -> dict[str, Any]:
+        """Everything but the weights, as JSON can hold it."""
+        return {
+            "name": self.name,
+            "config": None if self.config is None else dict(self.config),
+            "resize": self.crop.resize,
+            "size": self.crop.size,
+            "mean": list(self.mean),
+            "deviation": list(self.deviation),
+            "width": self.width,
+            "is_pretrained": self.is_pretrained,
+        }
+
+
+def mixed(trained: Encoder, other: Encoder, factor: float) -> Encoder:
+    """``factor`` times the weights of one encoder and 1 - ``factor`` times those of another, statistics included."""
+    if not 0 <= factor <= 1:
+        raise ArgumentError(f"the training factor must be from 0 to 1, got {factor}")
+    ours, theirs = trained.arrays(), other.arrays()
+    check_arrays(theirs, layout_of(trained.module))
+    arrays = {
+        name: (factor * ours[name] + (1 - factor) * theirs[name]).astype(ours[name].dtype)
+        if ours[name].dtype.kind == "f"
+        else ours[name]
+        for name in ours
+    }
+    return replace(trained.with_arrays(arrays), name=f"{factor:g} {trained.name}", is_pretrained=factor > 0)
+
+
+def layout_of(module: torch.nn.Module) -> Layout:
+    """The types and shapes of a network's weights."""
+    return {
+        name: (np.dtype(str(value.dtype).removeprefix("torch.")), tuple(value.shape))
+        for name, value in module.state_dict().items()
+    }
+
+
+def folded(module: torch.nn.Module, size: int) -> torch.nn.Module:
+    """A copy in which batch normalisation is part of the convolution before it; the same but for rounding.
+
+    Which normalisation follows which convolution is guessed from their order. One picture shows whether the guess is
+    right; if not, the network is used as it is.
+    """
+    original = copy.deepcopy(module).eval()
+    if not any(isinstance(each, torch.nn.BatchNorm2d) for each in original.modules()):
+        return original
+    result = copy.deepcopy(original)
+    for parent in list(result.modules()):
+        children = list(parent.named_children())
+        for (first, conv), (second, norm) in pairwise(children):
+            if not (isinstance(conv, torch.nn.Conv2d) and isinstance(norm, torch.nn.BatchNorm2d)):
+                continue
+            if conv.out_channels == norm.num_features:
+                setattr(parent, first, torch.nn.utils.fuse_conv_bn_eval(conv, norm))
+                setattr(parent, second, torch.nn.Identity())
+    example = torch.rand(2, 3, size, size, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        expected, found = original(example), result(example)
+    close = torch.allclose(found, expected, rtol=1e-3, atol=1e-4 * float(expected.abs().max().clamp(min=1e-6)))
+    return result if close else original
+
+
+def make_crop(size: int, resize: int | None) -> Crop:
+    """Where the middle of a picture is cut out.
+
+    Raises:
+        ArgumentError: the square is empty, or larger than the picture or than any encoder needs.
+    """
+    resize = round(size * RESIZE_RATIO) if resize is None else resize
+    if not 1 <= size <= resize <= 2 * MOST_SIZE:
+        raise ArgumentError(f"a picture cannot be scaled to {resize} pixels and cut to {size}")
+    return Crop(resize, size)

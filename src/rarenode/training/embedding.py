@@ -1,0 +1,377 @@
+"""Embeddings of pictures: each is computed once, and kept in memory with the pictures and on disk in a cache.
+
+Threads decode while the encoder computes. The cache knows a picture by the sha256 of its bytes, and an encoder by that
+of its weights and of how it looks at pictures, so nothing in it is ever out of date. It consists of files that are
+written once and never changed, each with a few hundred embeddings: several processes may fill it at the same time, and
+what is interrupted continues from the last file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+from platformdirs import user_cache_path
+from safetensors import SafetensorError, safe_open
+
+from rarenode._io.arrays import Arrays, Layout, read_arrays, read_note, write_arrays
+from rarenode._io.files import replacing
+from rarenode._io.progress import Progress
+from rarenode._io.text import counted, printable
+from rarenode.data.dataset import Dataset
+from rarenode.data.decoding import Crop, decode, to_square
+from rarenode.data.images import DIGEST_BYTES, ImageFile, Images
+from rarenode.engines import available_threads, limited_threads
+from rarenode.errors import DataError, FileFormatError
+from rarenode.models.encoder import ROWS_TOGETHER, Encoder
+
+ENVIRONMENT_VARIABLE = "RARENODE_CACHE"
+SUFFIX = ".safetensors"
+ROWS_IN_A_FILE, SECONDS_IN_A_FILE = 512, 30.0
+"""A file of the cache is written after so many embeddings, or so many seconds."""
+AHEAD = 4 * ROWS_TOGETHER
+"""Pictures that are decoded before the encoder needs them."""
+MOST_SHOWN = 10
+
+Pixels = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found out about pictures, other than their embeddings."""
+
+    problems: Mapping[int, str]
+    """Row -> why its picture cannot be used."""
+    notes: Mapping[int, str]
+    """Row -> what is odd about its picture, which is used all the same."""
+    computed: int
+    """How many were encoded; the others were known."""
+
+
+def embeddings(images: Images, encoder: Encoder, *, n_jobs: int | None = None) -> NDArray[np.float32]:
+    """(rows, width): the embeddings of pictures, known or computed now.
+
+    Raises:
+        DataError: a picture cannot be used.
+    """
+    values, known = images.values(encoder.fingerprint, encoder.width, np.float32)
+    if known.all():
+        return values
+    findings = embed(images, encoder, n_jobs=n_jobs)
+    if findings.problems:
+        raise DataError(describe_problems(images, findings.problems))
+    return images.values(encoder.fingerprint, encoder.width, np.float32)[0]
+
+
+def pixels(images: Images, crop: Crop, *, n_jobs: int | None = None) -> Pixels:
+    """(rows, size * size * 3): the pixels of pictures, known or decoded now.
+
+    Raises:
+        DataError: a picture cannot be used.
+    """
+    key, width = _pixels_key(crop), crop.size * crop.size * 3
+    values, known = images.values(key, width, np.uint8)
+    if known.all():
+        return values
+    findings = decode_all(images, crop, n_jobs=n_jobs)
+    if findings.problems:
+        raise DataError(describe_problems(images, findings.problems))
+    return images.values(key, width, np.uint8)[0]
+
+
+def embed(
+    images: Images,
+    encoder: Encoder,
+    *,
+    cache: Path | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Findings:
+    """Compute the embeddings that are not known yet, and keep them with the pictures and in the cache.
+
+    Args:
+        images: the pictures.
+        encoder: what computes them.
+        cache: the folder of the cache; None: `cache_folder`.
+        n_jobs: threads at most.
+        progress: shows how far it is.
+    """
+    key = encoder.fingerprint
+    _, known = images.values(key, encoder.width, np.float32)
+    missing = np.flatnonzero(~known)
+    if not len(missing):
+        return Findings({}, {}, 0)
+    there = EmbeddingCache((cache_folder() if cache is None else cache) / key[:32], encoder.width)
+    display = Progress(quiet=True) if progress is None else progress
+    display.start("pictures", len(missing))
+    problems: dict[int, str] = {}
+    notes: dict[int, str] = {}
+    found: list[tuple[int, bytes]] = []
+    batch: list[tuple[int, bytes, Pixels]] = []
+    computed = done = 0
+
+    def encode() -> None:
+        nonlocal computed
+        values = encoder.encode(np.stack([each for _, _, each in batch]))
+        images.keep(key, np.array([row for row, _, _ in batch]), values)
+        there.add([digest for _, digest, _ in batch], values)
+        computed += len(batch)
+        batch.clear()
+
+    try:
+        with limited_threads(n_jobs):
+            for row, digest, decoded in _decoded(images, missing, encoder.crop, n_jobs, there.has):
+                done += 1
+                if isinstance(decoded, str):
+                    problems[row] = decoded
+                elif decoded is None:
+                    found.append((row, digest))
+                else:
+                    batch.append((row, digest, decoded.pixels))
+                    if decoded.note:
+                        notes[row] = decoded.note
+                if len(batch) == ROWS_TOGETHER:
+                    encode()
+                display.update(done, f"{done:,} of {len(missing):,} pictures", "pictures/s")
+            if batch:
+                encode()
+    finally:
+        there.flush()
+        display.stop()
+    if found:
+        rows = np.array([row for row, _ in found])
+        values, is_there = there.get([digest for _, digest in found])
+        images.keep(key, rows[is_there], values[is_there])
+        if not is_there.all():  # a file of the cache is damaged; it is gone by now
+            again = embed(images, encoder, cache=cache, n_jobs=n_jobs, progress=progress)
+            return Findings({**problems, **again.problems}, {**notes, **again.notes}, computed + again.computed)
+    return Findings(problems, notes, computed)
+
+
+def decode_all(images: Images, crop: Crop, *, n_jobs: int | None = None, progress: Progress | None = None) -> Findings:
+    """Decode the pictures that are not decoded yet, and keep their pixels with them."""
+    key = _pixels_key(crop)
+    _, known = images.values(key, crop.size * crop.size * 3, np.uint8)
+    missing = np.flatnonzero(~known)
+    display = Progress(quiet=True) if progress is None else progress
+    display.start("pictures", max(1, len(missing)))
+    problems: dict[int, str] = {}
+    notes: dict[int, str] = {}
+    try:
+        for done, (row, _, decoded) in enumerate(_decoded(images, missing, crop, n_jobs, lambda _: False), start=1):
+            if isinstance(decoded, str):
+                problems[row] = decoded
+            elif decoded is not None:
+                images.keep(key, np.array([row]), decoded.pixels[None])
+                if decoded.note:
+                    notes[row] = decoded.note
+            display.update(done, f"{done:,} of {len(missing):,} pictures", "pictures/s")
+    finally:
+        display.stop()
+    return Findings(problems, notes, len(missing) - len(problems))
+
+
+def usable(
+    data: Dataset,
+    encoder: Encoder,
+    *,
+    train_encoder: bool = False,
+    skip: bool = False,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Dataset:
+    """The rows whose pictures can be used, with what the encoder needs of them computed.
+
+    Args:
+        data: rows with pictures.
+        encoder: what looks at them.
+        train_encoder: whether it will be trained, and needs pixels; otherwise embeddings are computed.
+        skip: leave out rows whose pictures cannot be used, with a warning that names them.
+        n_jobs: threads at most.
+        progress: shows how far it is.
+
+    Raises:
+        DataError: a picture cannot be used, and ``skip`` is not set; or none can be used.
+    """
+    images = data.X
+    if train_encoder:
+        findings = decode_all(images, encoder.crop, n_jobs=n_jobs, progress=progress)
+    else:
+        findings = embed(images, encoder, n_jobs=n_jobs, progress=progress)
+    notes = data.notes
+    if findings.notes:
+        notes = (*notes, describe_notes(findings.notes))
+    if not findings.problems:
+        return replace(data, notes=notes)
+    described = describe_problems(images, findings.problems)
+    if not skip or len(findings.problems) == len(data):
+        error = DataError(f"{data.name}: {described}" if data.name else described)
+        error.details = tuple(f"{images.file(row)}: {text}" for row, text in sorted(findings.problems.items()))
+        error.rows = len(data)
+        raise error
+    warnings.warn(f"left out: {described}", RuntimeWarning, stacklevel=2)
+    kept = np.setdiff1d(np.arange(len(data)), np.array(list(findings.problems)))
+    ids = data.ids if data.ids is not None else images.names
+    return replace(data, ids=ids, notes=(*notes, f"left out: {described}")).take(kept)
+
+
+def describe_problems(images: Images, problems: Mapping[int, str]) -> str:
+    """Which pictures cannot be used, and why."""
+    shown = [f"{printable(images.file(row))}: {text}" for row, text in sorted(problems.items())[:MOST_SHOWN]]
+    more = f"; and {len(problems) - MOST_SHOWN:,} more" if len(problems) > MOST_SHOWN else ""
+    head = f"{counted(len(problems), 'picture')} of {len(images):,} cannot be used"
+    return f"{head} ({'; '.join(shown)}{more}). Replace them, or leave them out (--skip-bad-images)"
+
+
+def describe_notes(notes: Mapping[int, str]) -> str:
+    """What is odd about pictures that are used all the same."""
+    counts = Counter(notes.values()).most_common()
+    return "odd pictures: " + "; ".join(f"{counted(number, 'picture')}: {note}" for note, number in counts)
+
+
+# --- decoding --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Decoded:
+    pixels: Pixels
+    note: str
+
+
+def _decoded(
+    images: Images, rows: NDArray[np.int64], crop: Crop, n_jobs: int | None, is_known: Callable[[bytes], bool]
+) -> Iterator[tuple[int, bytes, _Decoded | str | None]]:
+    """Each row with the digest of its picture, and its pixels; None if it is known already, or what is wrong."""
+
+    def work(file: ImageFile) -> tuple[bytes, _Decoded | str | None]:
+        try:
+            content = file.read()
+        except DataError as error:
+            return bytes(DIGEST_BYTES), str(error)
+        digest = hashlib.sha256(content).digest()
+        if is_known(digest):
+            return digest, None
+        try:
+            decoded = decode(content, crop.resize)
+        except DataError as error:
+            return digest, str(error)
+        return digest, _Decoded(to_square(decoded.image, crop).reshape(-1), decoded.note)
+
+    waiting: deque[tuple[int, Future[tuple[bytes, _Decoded | str | None]]]] = deque()
+    left = iter(rows.tolist())
+    pool = ThreadPoolExecutor(available_threads(n_jobs))
+    try:
+        while True:
+            while len(waiting) < AHEAD and (row := next(left, None)) is not None:
+                waiting.append((row, pool.submit(work, images.file(row))))
+            if not waiting:
+                return
+            row, future = waiting.popleft()
+            digest, result = future.result()
+            images.keep_digest(row, digest)
+            yield row, digest, result
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _pixels_key(crop: Crop) -> str:
+    return f"pixels {crop.resize} {crop.size}"
+
+
+# --- the cache -------------------------------------------------------------------------------------------------------
+
+
+def cache_folder() -> Path:
+    """Where embeddings are kept: the environment variable ``RARENODE_CACHE``, or else the user's cache folder."""
+    chosen = os.environ.get(ENVIRONMENT_VARIABLE)
+    return Path(chosen).expanduser() if chosen else user_cache_path("rarenode", appauthor=False) / "embeddings"
+
+
+class EmbeddingCache:
+    """The embeddings of one encoder on disk."""
+
+    def __init__(self, folder: Path, width: int) -> None:
+        self.folder, self.width = folder, width
+        self._places: dict[bytes, tuple[Path, int]] = {}
+        self._new: dict[bytes, NDArray[np.float32]] = {}
+        self._since = monotonic()
+        self._warned = False
+        for path in sorted(folder.glob(f"*{SUFFIX}")) if folder.is_dir() else []:
+            try:
+                with safe_open(path, framework="numpy") as content:
+                    digests = content.get_tensor("digests")
+            except (SafetensorError, OSError):  # damaged, or being removed
+                continue
+            if digests.dtype == np.uint8 and digests.ndim == 2 and digests.shape[1] == DIGEST_BYTES:
+                self._places.update((digest.tobytes(), (path, row)) for row, digest in enumerate(digests))
+
+    def has(self, digest: bytes) -> bool:
+        """Whether the embedding of a picture is there."""
+        return digest in self._places
+
+    def add(self, digests: list[bytes], values: NDArray[np.float32]) -> None:
+        """Keep embeddings; they are written some at a time."""
+        self._new.update(zip(digests, values, strict=True))
+        if len(self._new) >= ROWS_IN_A_FILE or monotonic() - self._since > SECONDS_IN_A_FILE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is not written yet. A folder that cannot be written to costs a warning, and the cache."""
+        self._since = monotonic()
+        if not self._new:
+            return
+        new, self._new = self._new, {}
+        arrays: Arrays = {
+            "digests": np.frombuffer(b"".join(new), dtype=np.uint8).reshape(len(new), DIGEST_BYTES),
+            "values": np.stack(list(new.values())),
+        }
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with replacing(self.folder / f"{uuid4().hex}{SUFFIX}") as (part,):
+                write_arrays(part, arrays, json.dumps({"rows": len(new), "width": self.width}))
+        except OSError as error:
+            if not self._warned:
+                warnings.warn(
+                    f"embeddings cannot be kept in {self.folder} ({error}); {ENVIRONMENT_VARIABLE} may name another",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+            self._warned = True
+
+    def get(self, digests: list[bytes]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Embeddings (rows, width), and for which rows they are there; a damaged file is removed."""
+        values = np.zeros((len(digests), self.width), dtype=np.float32)
+        there = np.zeros(len(digests), dtype=np.bool_)
+        by_file: dict[Path, list[tuple[int, int]]] = {}
+        for row, digest in enumerate(digests):
+            path, place = self._places[digest]
+            by_file.setdefault(path, []).append((row, place))
+        for path, wanted in by_file.items():
+            content = self._read(path)
+            if content is not None:
+                rows, places = (np.array(each) for each in zip(*wanted, strict=True))
+                values[rows], there[rows] = content[places], True
+        return values, there
+
+    def _read(self, path: Path) -> NDArray[np.float32] | None:
+        try:
+            rows = int(json.loads(read_note(path))["rows"])
+            layout: Layout = {
+                "digests": (np.dtype(np.uint8), (rows, DIGEST_BYTES)),
+                "values": (np.dtype(np.float32), (rows, self.width)),
+            }
+            return read_arrays(path, layout)["values"]
+        except (FileFormatError, OSError, ValueError, KeyError, TypeError):
+            path.unlink(missing_ok=True)
+            return None
