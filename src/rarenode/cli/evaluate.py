@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 NO_S_MIN = "S-min is left out: an older rarenode trained this model and did not count what it needs"
 
 
-@with_table_options("labels", "id", "unknown", "evidence", "exclude_evidence", "aspects")
+@with_table_options(
+    "labels", "id", "unknown", "evidence", "exclude_evidence", "aspects", "images", "image", "skip_bad_images"
+)
 def evaluate(
     run: RunFolder,
     data: Annotated[

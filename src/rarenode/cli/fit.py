@@ -20,8 +20,8 @@ def fit(
         str,
         typer.Argument(
             metavar="DATA",
-            help="A table (.csv, .tsv, .parquet, .arrow), a pattern of tables, an ARFF file, or a name from "
-            "`rarenode data list`.",
+            help="A table (.csv, .tsv, .parquet, .arrow), a pattern of tables, an ARFF file, a folder or zip archive "
+            "of pictures in folders that name their labels, or a name from `rarenode data list`.",
             show_default=False,
         ),
     ],
@@ -41,6 +41,14 @@ def fit(
         typer.Option("--settings", metavar="FILE", help="Settings in TOML. Options override them.", show_default=False),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the training in RUN.")] = False,
+    download: Annotated[
+        bool,
+        typer.Option(
+            "--download",
+            help="Fetch the weights of --encoder from Hugging Face if they are not on this machine.",
+            rich_help_panel="Images",
+        ),
+    ] = False,
     report: Annotated[bool, typer.Option(help="Write RUN/report.html; see `rarenode report`.")] = True,
     root: Root = None,
     quiet: Quiet = False,
@@ -80,9 +88,14 @@ def fit(
     ('Biota > Corals; Biota > Sponges'), a column for each level, a column for each label, or a file with ids and
     labels. The model remembers all that, so that `rarenode predict` needs only a table of new rows.
 
+    With --images, rows are the pictures that the table names. An encoder turns each into numbers, once: embeddings are
+    kept in the user's cache folder, or in that of RARENODE_CACHE. --train-encoder trains it together with the rest.
+
     \b
     Examples:
       rarenode fit survey.csv --labels taxa --id image --out runs/survey
+      rarenode fit photos.csv --images photos/ --labels taxa --encoder resnet50 --out runs/photos
+      rarenode fit photos/ --encoder random:resnet18 --image-size 64 --train-encoder --out runs/folders
       rarenode fit survey.csv --labels 'level_*' --unknown below --out runs/levels
       rarenode fit genes.parquet --id gene --labels human.gaf.gz --hierarchy go-basic.obo.gz --out runs/go
       rarenode fit cellcycle_FUN --out runs/best
@@ -101,7 +114,8 @@ def fit(
     stored = Run(out).files.settings() if resume else None
     base = stored if stored is not None and preset is None else _preset(preset or "best", data)
     chosen = base.changed(in_file, **settings)
-    callback = ShowProgress(Progress(quiet))
+    progress = Progress(quiet)
+    callback = ShowProgress(progress)
     run = Run.fit(
         data,
         out,
@@ -111,7 +125,9 @@ def fit(
         options=table or None,
         resume=resume,
         report=report,
+        download=download,
         callback=callback,
+        progress=progress,
         root=root,
     )
     if quiet:

@@ -85,18 +85,17 @@ def with_table_options(*names: str) -> Callable[[Callable[..., None]], Callable[
 def _table_option(name: str) -> Any:
     field = TableOptions.model_fields[name]
     several = "tuple" in str(field.annotation)
-    kind = list[str] if several else Literal["none", "below"] if name == "unknown" else str
-    metavar = {"labels": "COLUMNS|FILE", "separator": "TEXT", "path_separator": "TEXT"}.get(
-        name, "NAMES" if several else "COLUMN"
-    )
+    is_flag = field.annotation is bool
+    kind = bool if is_flag else list[str] if several else Literal["none", "below"] if name == "unknown" else str
+    metavars = {"labels": "COLUMNS|FILE", "separator": "TEXT", "path_separator": "TEXT", "images": "FOLDER|ZIP"}
     return Annotated[
         kind | None,
         typer.Option(
             f"--{name.replace('_', '-')}",
-            metavar=None if name == "unknown" else metavar,
+            metavar=None if name == "unknown" or is_flag else metavars.get(name, "NAMES" if several else "COLUMN"),
             help=field.description,
-            show_default=False if field.default in ((), None) else _default_text(field.default),
-            rich_help_panel="Tables",
+            show_default=False if field.default in ((), None, False) else _default_text(field.default),
+            rich_help_panel="Images" if "image" in name else "Tables",
         ),
     ]
 

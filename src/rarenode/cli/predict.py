@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from rarenode._io.delimited import COMMA_SEPARATED, Dialect, dialect_of
 from rarenode._io.files import is_file
 from rarenode._io.text import counted
-from rarenode.cli.options import OtherThresholds, Quiet, Root, RunFolder, Split, one_or_all
+from rarenode.cli.options import OtherThresholds, Quiet, Root, RunFolder, Split, one_or_all, with_table_options
 from rarenode.config.choices import Uncertainty
 
 Layout = Literal["long", "wide", "sets", "cafa"]
 
 
+@with_table_options("images", "image", "skip_bad_images")
 def predict(
     run: RunFolder,
     data: Annotated[
         list[str],
         typer.Argument(
             metavar="DATA...",
-            help="Tables of one kind, an ARFF file, or a name from `rarenode data list`.",
+            help="Tables of one kind, an ARFF file, a folder or zip archive of pictures, or a name from `rarenode data "
+            "list`.",
             show_default=False,
         ),
     ],
@@ -61,6 +63,8 @@ def predict(
     split: Split = None,
     root: Root = None,
     quiet: Quiet = False,
+    *,
+    table: dict[str, Any],
 ) -> None:
     """Predict rows, and write what is predicted in one of four formats.
 
@@ -84,6 +88,7 @@ def predict(
     Examples:
       rarenode predict runs/survey new.csv --out labels.csv --format sets
       rarenode predict runs/survey new.csv --out sure.csv --format sets --min-confidence 0.8
+      rarenode predict runs/photos new_photos/ --out found.csv --format sets
       rarenode predict runs/go genes.parquet --out submission.tsv --format cafa
       rarenode predict runs/mine new.arff --out predictions.csv
       rarenode predict runs/mine new.arff --out found.csv --decided-only --thresholds expected_f1
@@ -105,6 +110,7 @@ def predict(
         thresholds=thresholds,
         min_confidence=min_confidence,
         uncertainty=uncertainty,
+        options=table or None,
         root=root,
         progress=Progress(quiet),
     )

@@ -12,7 +12,9 @@ from rarenode.cli.console import print_progress
 from rarenode.cli.options import OtherThresholds, Quiet, Root, Split, with_table_options
 
 
-@with_table_options("labels", "id", "unknown", "evidence", "exclude_evidence", "aspects")
+@with_table_options(
+    "labels", "id", "unknown", "evidence", "exclude_evidence", "aspects", "images", "image", "skip_bad_images"
+)
 def report(
     runs: Annotated[
         list[Path],

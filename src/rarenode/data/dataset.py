@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rarenode._io.text import counted
 from rarenode.data.catalogue import SPLITS, SplitName
 from rarenode.data.features import as_features, content_arrays, stack_rows, take_rows
+from rarenode.data.images import Images, as_images
 from rarenode.data.table_options import TableOptions, table_options
 from rarenode.errors import ArgumentError, DataError, LabelError
 from rarenode.hierarchy import Hierarchy, HierarchyLike, as_hierarchy
@@ -34,8 +35,8 @@ class Dataset:
     """
 
     X: Any
-    """(rows, features): a float array, NaN where a value is missing; a scipy sparse matrix; or a polars data frame with
-    numbers and categories. See `as_features` for what becomes one of these."""
+    """(rows, features): a float array, NaN where a value is missing; a scipy sparse matrix; a polars data frame with
+    numbers and categories; or `Images`. See `as_features` for what becomes one of these."""
     Y: NDArray[np.bool_]
     """(rows, nodes), closed under ancestors."""
     hierarchy: Hierarchy
@@ -60,6 +61,9 @@ class Dataset:
 
     notes: tuple[str, ...] = ()
     """What the reader noticed and `rarenode doctor` repeats."""
+
+    partition: NDArray[np.str_] | None = None
+    """(rows,): which part each row belongs to, ``train``, ``valid`` or ``test``, if the table says so; see `splits`."""
 
     def __post_init__(self) -> None:
         X, names = as_features(self.X)
@@ -86,7 +90,7 @@ class Dataset:
                 f"for {counted(self.X.shape[1], 'feature')}"
             )
         self._check_known()
-        for what in ("ids", "sample_weight"):
+        for what in ("ids", "sample_weight", "partition"):
             values = getattr(self, what)
             if values is not None and len(values) != rows:
                 raise DataError(f"{what} has {counted(len(values), 'value')} for {counted(rows, 'row')}")
@@ -175,12 +179,32 @@ class Dataset:
 
         return read(sources, hierarchy=hierarchy, kind=kind, options=table_options(options))
 
+    @classmethod
+    def from_images(
+        cls, images: Any, Y: Any, hierarchy: HierarchyLike, *, unscored: Sequence[str] | None = None, name: str = ""
+    ) -> Self:
+        """A dataset of pictures.
+
+        Args:
+            images: `Images`, paths of files, or a folder or zip archive, all pictures in which are taken.
+            Y: (rows, nodes) of 0 and 1; ancestors are added.
+            hierarchy: of the labels, as in `read`.
+            unscored: nodes that count neither in the loss nor in the metrics; None: an artificial root.
+            name: where the rows come from.
+
+        To read labels from a table or from folders, use `read`:
+        ``Dataset.read("photos.csv", images="photos/", labels="taxa")``, or ``Dataset.read("photos/")``.
+        """
+        pictures = as_images(images)
+        made = cls.from_arrays(pictures, Y, hierarchy, unscored=unscored, name=name)
+        return replace(made, ids=pictures.names if len(set(pictures.names)) == len(pictures) else None)
+
     def __len__(self) -> int:
         return len(self.Y)
 
     def __repr__(self) -> str:
         title = f"{self.name}: " if self.name else ""
-        features = counted(self.n_features, "feature")
+        features = "pictures" if isinstance(self.X, Images) else counted(self.n_features, "feature")
         return f"<Dataset {title}{counted(len(self), 'row')}, {features}, {self.hierarchy!r}>"
 
     @property
@@ -232,7 +256,25 @@ class Dataset:
             known=None if self.known is None else self.known[chosen],
             sample_weight=None if self.sample_weight is None else self.sample_weight[chosen],
             n_counted=counted,
+            partition=None if self.partition is None else self.partition[chosen],
         )
+
+    def splits(self) -> DatasetSplits:
+        """The parts that ``partition`` names.
+
+        Raises:
+            DataError: there is no partition, or it lacks training or test rows.
+        """
+        name = self.name or "the data"
+        if self.partition is None:
+            raise DataError(f"{name}: nothing says which rows are for training and which for testing (--partition)")
+        rows = {split: np.flatnonzero(self.partition == split) for split in SPLITS}
+        for split in ("train", "test"):
+            if not len(rows[split]):
+                advice = "without --partition, some rows are held out"
+                raise DataError(f"{name}: the column of parts has no {split} rows; {advice}")
+        parts = {split: replace(self.take(its), partition=None) for split, its in rows.items() if len(its)}
+        return DatasetSplits(self.name, parts["train"], parts.get("valid"), parts["test"])
 
     def with_labels_only(self) -> Self:
         """The rows of which some label is known. If some are left out, rows without ids keep their numbers as ids."""

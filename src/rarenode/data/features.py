@@ -1,4 +1,4 @@
-"""Features of rows: an array of numbers, a sparse matrix, or a data frame with categories.
+"""Features of rows: an array of numbers, a sparse matrix, a data frame with categories, or pictures.
 
 A data frame whose columns are all numbers or booleans becomes an array. One with categories stays a polars data frame
 of two types: Float64, NaN where missing, and String, null where missing. A `Preparation` turns them into numbers.
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rarenode.data.images import Images
 from rarenode.errors import DataError
 
 LARGEST = 1e150
@@ -18,14 +19,16 @@ LARGEST = 1e150
 
 
 def as_features(X: Any) -> tuple[Any, tuple[str, ...] | None]:
-    """Features in one of the three forms, and the names of their columns, where they have any.
+    """Features in one of the four forms, and the names of their columns, where they have any.
 
     Args:
-        X: a polars or pandas data frame, a scipy sparse matrix, or anything that numpy makes an array of.
+        X: a polars or pandas data frame, a scipy sparse matrix, `Images`, or anything that numpy makes an array of.
 
     Raises:
         DataError: there are columns of dates, lists or objects; or values that are no numbers, or too large.
     """
+    if isinstance(X, Images):
+        return X, None
     if hasattr(X, "tocsr"):
         return X.tocsr(), None
     if is_frame(X):
@@ -96,6 +99,8 @@ def take_rows(X: Any, rows: Any) -> Any:
 
 def stack_rows(first: Any, second: Any) -> Any:
     """The rows of both."""
+    if isinstance(first, Images) and isinstance(second, Images):
+        return first.joined(second)
     if is_frame(first) or is_frame(second):
         if not (is_frame(first) and is_frame(second)):
             raise DataError("features of both parts must be data frames, or of neither")
@@ -111,6 +116,8 @@ def stack_rows(first: Any, second: Any) -> Any:
 
 def content_arrays(X: Any) -> list[Any]:
     """Arrays that together determine the features, for a fingerprint."""
+    if isinstance(X, Images):
+        return [X.digests]
     if is_frame(X):
         parts: list[Any] = []
         for column in X.iter_columns():

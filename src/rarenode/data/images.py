@@ -183,9 +183,27 @@ class Images:
         return self._all[int(self._rows[row])]
 
 
-def is_images(X: Any) -> bool:
-    """Whether features are pictures."""
-    return isinstance(X, Images)
+def as_images(images: Any) -> Images:
+    """Pictures from `Images`, a folder or zip archive, or paths of files.
+
+    Raises:
+        DataError: it is none of these.
+    """
+    if isinstance(images, Images):
+        return images
+    if isinstance(images, str | Path):
+        return Images.below(images)
+    paths = list(images)
+    if not all(isinstance(path, str | Path) for path in paths):
+        raise DataError("pictures must be Images, a folder, a zip archive, or paths of files")
+    return Images.from_paths(paths)
+
+
+def are_images(X: Any) -> bool:
+    """Whether features are pictures in a form that `as_images` takes."""
+    if isinstance(X, Images | str | Path):
+        return True
+    return isinstance(X, list | tuple) and bool(X) and all(isinstance(each, str | Path) for each in X)
 
 
 def is_archive(path: Path | str) -> bool:

@@ -35,8 +35,8 @@ class Frame(Protocol):
 
 
 Data = str | Path | Sequence[str | Path] | Frame | Dataset | DatasetSplits
-"""What can be trained on, evaluated and predicted: rows, one or more files of rows, a data frame, or a name of the
-catalogue."""
+"""What can be trained on, evaluated and predicted: rows, one or more files of rows, a data frame, a folder of pictures,
+or a name of the catalogue."""
 
 
 def open_data(
@@ -66,10 +66,15 @@ def open_data(
     """
     if isinstance(data, Dataset | DatasetSplits):
         return data
+
+    def read_rows(sources: Any) -> Dataset | DatasetSplits:
+        rows = read(sources, options=options, hierarchy=hierarchy, expected=expected, labels=labels)
+        return rows if rows.partition is None else rows.splits()
+
     if has_columns(data):
-        return read([data], options=options, hierarchy=hierarchy, expected=expected, labels=labels)
+        return read_rows([data])
     if isinstance(data, Sequence) and not isinstance(data, str) and all(isinstance(one, str | Path) for one in data):
-        return read(data, options=options, hierarchy=hierarchy, expected=expected, labels=labels)
+        return read_rows(data)
     if not isinstance(data, str | Path):
         raise ArgumentError(
             "data must be a Dataset, a file, a pandas or polars data frame, or a name of the catalogue, got "
@@ -80,7 +85,7 @@ def open_data(
     path = Path(data)
     found = [path] if exists(path) else files_like(path)
     if found:
-        return read(found, options=options, hierarchy=hierarchy, expected=expected, labels=labels)
+        return read_rows(found)
     if path.suffix or len(path.parts) > 1:
         raise MissingFileError(f"{data}: there is no such file, and no dataset of the catalogue has that name")
     find_entry(str(data))  # raises, and suggests a name that is close
@@ -90,8 +95,10 @@ def open_data(
 def scan_data(data: Data, expected: Expected, rows: int) -> Iterator[tuple[Dataset, int]] | None:
     """Rows of tables for a model, without labels and at most so many at a time, each with the number of all rows.
 
-    None if the data are not files of tables.
+    None if the data are not files of tables, or if the rows are pictures, which stay in their files anyway.
     """
+    if expected.images:
+        return None
     if not isinstance(data, str | Path | Sequence) or (isinstance(data, str) and data in catalogue()):
         return None
     paths = [Path(data)] if isinstance(data, str | Path) else [Path(each) for each in data]

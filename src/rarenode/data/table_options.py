@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from rarenode._io.text import explain
 from rarenode.errors import ArgumentError
@@ -44,6 +44,11 @@ class TableOptions(BaseModel):
     features: Names = Field(default=(), description="Columns to learn from. Default: all that have no other purpose.")
     ignore: Names = Field(default=(), description="Columns to leave out.")
     weight: str | None = Field(default=None, description="The column with the weights of rows.")
+    partition: str | None = Field(
+        default=None,
+        description="The column that says which part a row belongs to: train, valid or test. Test rows are left for "
+        "the report and `rarenode evaluate`.",
+    )
     separator: Text = Field(default=";", description="Separates the labels in a cell.")
     path_separator: Text | None = Field(
         default=None,
@@ -59,6 +64,29 @@ class TableOptions(BaseModel):
     aspects: Names | None = Field(default=None, description="GAF: only annotations of these aspects: P, F or C.")
     relations: Names = Field(default=("is_a",), description="OBO: relations that lead to parents: is_a, part_of, ...")
     namespaces: Names | None = Field(default=None, description="OBO: only the terms of these namespaces.")
+    images: str | None = Field(
+        default=None,
+        description="The folder or zip archive with the pictures that a table names. Default, if --image is given: the "
+        "folder of the table.",
+    )
+    image: str | None = Field(
+        default=None,
+        description="The column that names the pictures. Default, if --images is given: image, file, filename, path, "
+        "photo or picture.",
+    )
+    skip_bad_images: bool = Field(
+        default=False, description="Leave out rows whose pictures are missing or cannot be decoded, with a warning."
+    )
+
+    @field_validator("images", mode="before")
+    @classmethod
+    def _as_text(cls, value: Any) -> Any:
+        return str(value) if isinstance(value, Path) else value
+
+    @property
+    def has_images(self) -> bool:
+        """Whether the rows of the table are pictures."""
+        return self.images is not None or self.image is not None
 
 
 def table_options(values: Mapping[str, Any], base: TableOptions | None = None) -> TableOptions:
@@ -89,3 +117,5 @@ class Expected:
     """The features that are categories."""
     reading: TableOptions | None = None
     """How the table was read that the model was trained on."""
+    images: bool = False
+    """Whether rows are pictures."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rarenode._io.text import counted
 from rarenode.data.dataset import Dataset
 from rarenode.data.features import is_frame
+from rarenode.data.images import Images
 from rarenode.data.preparation import Categories, known_means, standardisation
 from rarenode.data.split import folds
 from rarenode.diagnosis.titles import distinct_titles
@@ -178,7 +179,7 @@ def unusable_weights(data: Dataset) -> str | None:
 
 def _too_large(data: Dataset) -> Iterator[tuple[str, float]]:
     """Columns whose values overflow when they are standardised by the rows of a fold, each with its largest value."""
-    if hasattr(data.X, "tocsr") or len(data) < FOLDS:
+    if hasattr(data.X, "tocsr") or isinstance(data.X, Images) or len(data) < FOLDS:
         return
     largest = float(np.finfo(np.float32).max)
     parts = None
@@ -261,7 +262,7 @@ def _split_findings(data: Dataset, support: NDArray[np.int64]) -> Iterator[Findi
 
 
 def _feature_findings(data: Dataset, labelled: Dataset) -> Iterator[Finding]:
-    if not len(data):
+    if not len(data) or isinstance(data.X, Images):
         return
     names = _feature_names(data)
     if hasattr(data.X, "tocsr"):
@@ -410,6 +411,9 @@ def _pairs(data: Dataset, other: Dataset, pairs: Sequence[tuple[int, int]]) -> t
 
 def _row_keys(data: Dataset) -> Iterator[tuple[int, bytes]]:
     """Each row whose features are not all missing, with bytes that are the same for the same features."""
+    if isinstance(data.X, Images):
+        yield from ((row, digest.tobytes()) for row, digest in enumerate(data.X.digests) if digest.any())
+        return
     if is_frame(data.X):
         for row, values in enumerate(data.X.iter_rows()):
             if any(value is not None and value == value for value in values):

@@ -22,12 +22,14 @@ from rarenode._io.text import explain
 from rarenode.config import Settings, describe, setting_fields
 from rarenode.data.dataset import Dataset, scored_nodes
 from rarenode.data.features import as_features, has_columns, has_text, is_frame, select_columns
+from rarenode.data.images import are_images, as_images
 from rarenode.diagnosis import NodeDiagnosis
 from rarenode.errors import ArgumentError, Interrupted
 from rarenode.estimator.folder import EstimatorFile, read_estimator_file, write_estimator_file
 from rarenode.estimator.targets import class_names, read_targets
 from rarenode.hierarchy import HierarchyLike, as_hierarchy
 from rarenode.metrics import node_scores
+from rarenode.models.encoder import Encoder
 from rarenode.training import ShowProgress, TrainedModel, fit_model
 from rarenode.training.model_folder import parameters_fingerprint
 
@@ -123,7 +125,8 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Train.
 
         Args:
-            X: features (rows, features), dense or sparse, NaN where missing.
+            X: features (rows, features), dense or sparse, NaN where missing; or pictures: `Images`, paths of files, or
+                a folder or zip archive. ``encoder`` may then also be an `Encoder` or a torch module.
             y: labels in any of the forms above.
             sample_weight: (rows,), how much each row counts in the loss and in the forest.
             eval_set: (X, y) of validation rows. Early stopping and thresholds use these, ``cv`` is ignored, and
@@ -176,7 +179,9 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         try:
             callback = ShowProgress(Progress(quiet=not self.verbose))
-            fitted = fit_model(rows, settings, valid=valid, prepare=bool(self.prepare), callback=callback)
+            fitted = fit_model(
+                rows, settings, valid=valid, encoder=self._encoder(), prepare=bool(self.prepare), callback=callback
+            )
         except Interrupted as error:  # a grid search takes every Exception for a failed fit, and continues
             raise KeyboardInterrupt(str(error)) from None
         self._set_model(fitted.model, targets.classes, targets.one_class)
@@ -301,11 +306,25 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(seed, int | np.integer):
             seed = check_random_state(seed).randint(2**31)
         values = {name: getattr(self, name) for name in SETTINGS}
+        encoder = self._encoder()
+        if encoder is not None:
+            values["encoder"] = encoder.name
         if values["holdout"] is not None and values["cv"] == SETTINGS["cv"]:
             values["cv"] = None  # the default gives way to an explicit holdout
         return Settings(**values, seed=seed)
 
+    def _encoder(self) -> Encoder | None:
+        """The encoder, if one was given as such and not by its name."""
+        given = self.encoder
+        if isinstance(given, str):
+            return None
+        return given if isinstance(given, Encoder) else Encoder.from_module(given)
+
     def _features(self, X: Any, reset: bool) -> Any:
+        if are_images(X):
+            if reset:
+                self.n_features_in_ = 1
+            return as_images(X)
         if self.prepare and has_columns(X) and (has_text(X) if reset else self._has_categories()):
             return self._categories(X, reset)
         missing = "allow-nan" if self.prepare else True

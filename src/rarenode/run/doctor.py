@@ -9,14 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from rarenode._io.text import counted
 from rarenode.data.dataset import Dataset, DatasetSplits
+from rarenode.data.images import Images
 from rarenode.data.sources import open_data
 from rarenode.data.table_options import table_options
 from rarenode.diagnosis.annotation import Suggestions, suggest
-from rarenode.diagnosis.data_checks import Examination, Finding, examine
+from rarenode.diagnosis.data_checks import MOST_EXAMPLES, Examination, Finding, examine
 from rarenode.errors import RarenodeError
 from rarenode.hierarchy import Hierarchy
-from rarenode.run.run import Run, read_alike
+from rarenode.run.rows import read_alike
+from rarenode.run.run import Run
+from rarenode.training.embedding import check_images, describe_notes
 
 
 def examine_data(
@@ -44,11 +48,14 @@ def examine_data(
         opened = open_data(data, root, options=given, hierarchy=hierarchy)
     except RarenodeError as error:
         return Examination(str(data), error.rows or 0, 0, 0, 0, 0, 0.0, (), error_findings(error)), None
+    faults: list[Finding] = []
     if isinstance(opened, DatasetSplits):
         rows = opened.train_and_valid
-        return examine(rows, [opened.test]), rows
+        faults += _picture_findings(rows) + _picture_findings(opened.test)
+        found = examine(rows, [opened.test])
+        return replace(found, findings=(*faults, *found.findings)), rows
+    faults += _picture_findings(opened)
     rest: list[Dataset] = []
-    faults: list[Finding] = []
     for each in others:
         try:
             rest.append(read_alike(each, opened, given, root))
@@ -56,6 +63,21 @@ def examine_data(
             faults += error_findings(error)
     found = examine(opened, rest)
     return replace(found, findings=(*faults, *found.findings)), opened
+
+
+def _picture_findings(rows: Dataset) -> list[Finding]:
+    """Pictures that cannot be used, and odd ones."""
+    if not isinstance(rows.X, Images):
+        return []
+    checked = check_images(rows.X)
+    found = [Finding("note", "pictures", describe_notes(checked.notes))] if checked.notes else []
+    if checked.problems:
+        skip = rows.reading is not None and rows.reading.skip_bad_images
+        examples = tuple(f"{rows.X.file(row)}: {text}" for row, text in list(checked.problems.items())[:MOST_EXAMPLES])
+        text = f"{counted(len(checked.problems), 'picture')} of {len(rows):,} cannot be used"
+        advice = "replace them, or leave them out (--skip-bad-images)"
+        found.append(Finding("warning" if skip else "error", "pictures", text, advice, examples))
+    return found
 
 
 def error_findings(error: RarenodeError) -> tuple[Finding, ...]:

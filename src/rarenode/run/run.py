@@ -7,7 +7,7 @@ The folder contains the model (``model.json``, ``model.safetensors``, ``README.m
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -19,18 +19,29 @@ from rarenode._io.files import is_dir, sole_use
 from rarenode._io.progress import Progress
 from rarenode.config import Settings
 from rarenode.data.catalogue import SplitName, catalogue
-from rarenode.data.dataset import Dataset, DatasetSplits, require_match
-from rarenode.data.features import take_rows, text_features
+from rarenode.data.dataset import Dataset, DatasetSplits
+from rarenode.data.features import take_rows
 from rarenode.data.sources import Data, open_data, scan_data
-from rarenode.data.table_options import Expected, TableOptions, table_options
+from rarenode.data.table_options import table_options
 from rarenode.errors import ArgumentError, DataError, MissingFileError, ResumeError, TrainingError
 from rarenode.hierarchy import HierarchyLike, as_hierarchy
 from rarenode.models import Output
+from rarenode.models.encoder import Encoder
+from rarenode.models.pretrained import load_encoder
 from rarenode.objective.uncertainties import check_kind
 from rarenode.report import Report, RunReport, report_on_model, report_on_predictions, write_report
 from rarenode.run.evaluation import Evaluation, evaluate_model
 from rarenode.run.files import HELD_OUT, REPORT, RunFiles
 from rarenode.run.predictions import Choice, Predictions, check_output, write_predictions
+from rarenode.run.rows import (
+    has_images,
+    is_same_file,
+    training_rows,
+    usable_parts,
+    usable_rows,
+    validation_rows,
+    with_parts,
+)
 from rarenode.training import Callback, EpochRecord, TrainedModel, fit_model
 from rarenode.training.estimate import estimate_fit
 from rarenode.training.out_of_fold import fold_folders
@@ -85,14 +96,17 @@ class Run:
         options: Mapping[str, Any] | None = None,
         resume: bool = False,
         report: bool = True,
+        encoder: Encoder | None = None,
+        download: bool = False,
         callback: Callback | None = None,
+        progress: Progress | None = None,
         root: Path | str | None = None,
     ) -> Self:
         """Train a model, and save it in a folder.
 
         Args:
-            data: rows, a file of rows, a data frame, or a name of the catalogue, whose training and validation rows are
-                used.
+            data: rows, a file of rows, a data frame, a folder of pictures, or a name of the catalogue, whose training
+                and validation rows are used.
             folder: where the run is kept; it is created.
             settings: how to train and decide; None: the defaults or, with ``resume``, those of the stopped run.
             valid: validation rows; early stopping and thresholds then use these, instead of ``cv`` and ``holdout``.
@@ -102,7 +116,10 @@ class Run:
             resume: continue a training that was stopped; if it is finished, write only a report that is not there.
             report: also write ``report.html``, about rows that were not used for training. If there are none, or if
                 ``held_out.safetensors`` of a finished run was removed, there is no report.
+            encoder: what looks at pictures; None: the one that the settings name.
+            download: whether the weights of that encoder may be fetched if they are not on this machine.
             callback: is called after every step and epoch.
+            progress: shows how far the embedding of pictures is.
             root: the folder that holds the datasets of the catalogue.
 
         Raises:
@@ -125,10 +142,14 @@ class Run:
         given = table_options(options or {})
         opened = open_data(data, root, options=given, hierarchy=hierarchy)
         settings = settings or stored or Settings()
-        rows, validation = _training_rows(opened, settings)
+        if encoder is None and has_images(opened):
+            encoder = load_encoder(settings.encoder, size=settings.image_size, seed=settings.seed, download=download)
+        opened = usable_parts(opened, encoder, settings, progress)
+        rows, validation = training_rows(opened, settings)
         rows = require_labels(rows, "training")
         if valid is not None:
-            validation = _validation_rows(valid, rows, given, root)
+            validation = validation_rows(valid, rows, given, root)
+            validation = usable_rows(validation, encoder, settings, progress, train=True)
         with ExitStack() as locks:
             locks.enter_context(sole_use(run.folder))
             for part in fold_folders(run.folder):
@@ -138,14 +159,20 @@ class Run:
                 run.files.write_start(rows.name, settings, options, hierarchy, valid)
                 run.files.write_examination(rows)
                 if callback is not None:
-                    callback.on_fit(estimate_fit(rows, settings))
+                    callback.on_fit(estimate_fit(rows, settings, encoder=encoder))
                 fitted = fit_model(
-                    rows, settings, valid=validation, folder=run.folder, resume=resume, callback=callback
+                    rows,
+                    settings,
+                    valid=validation,
+                    encoder=encoder,
+                    folder=run.folder,
+                    resume=resume,
+                    callback=callback,
                 )
                 try:
                     if fitted.held_out is not None and isinstance(opened, Dataset):
                         run.files.write_held_out(fitted.held_out, fitted.model)
-                    _with_parts(fitted.model, opened).save(run.folder)  # last: with it, the run is finished
+                    with_parts(fitted.model, opened).save(run.folder)  # last: with it, the run is finished
                 except OSError as error:
                     raise TrainingError(f"the model could not be saved: {error}") from None
             run.files.tidy()
@@ -213,6 +240,7 @@ class Run:
         thresholds: str | None = None,
         min_confidence: float = 0.0,
         uncertainty: str = "gmu",
+        options: Mapping[str, Any] | None = None,
         root: Path | str | None = None,
     ) -> Predictions:
         """Predict rows; their labels, if they have any, are ignored.
@@ -224,10 +252,11 @@ class Run:
             min_confidence: decide no node that is less probable than this. Labels then end at the deepest node that is
                 probable enough, as people write "Acropora sp." where they cannot tell the species.
             uncertainty: the kind that the result contains; see `rarenode.uncertainty`.
+            options: options of a table that differ from those of the training table, such as the folder of pictures.
             root: the folder that holds the datasets of the catalogue.
         """
         check_kind(uncertainty)
-        rows = self._rows(data, split, root, labels=False)
+        rows = self._rows(data, split, root, options, labels=False)
         return self._predict(rows, thresholds, min_confidence, uncertainty)
 
     def predict_to_file(
@@ -240,6 +269,7 @@ class Run:
         thresholds: str | None = None,
         min_confidence: float = 0.0,
         uncertainty: str = "gmu",
+        options: Mapping[str, Any] | None = None,
         root: Path | str | None = None,
         progress: Progress | None = None,
     ) -> Written:
@@ -253,6 +283,7 @@ class Run:
             thresholds: one that is fitted to the rows themselves needs all of them in memory.
             min_confidence: decide no node that is less probable than this.
             uncertainty: the kind that the file contains.
+            options: options of a table that differ from those of the training table, such as the folder of pictures.
             root: the folder that holds the datasets of the catalogue.
             progress: shows how far it is.
 
@@ -263,7 +294,7 @@ class Run:
         choice = Choice() if choice is None else choice
         check_output(Path(out), choice.layout)
         sources = [data] if isinstance(data, str | Path) else data if isinstance(data, list | tuple) else []
-        if any(_is_same_file(each, out) for each in sources):
+        if any(is_same_file(each, out) for each in sources):
             raise ArgumentError(f"{out}: the predictions would replace the data; choose another name (--out)")
         model, display = self.model, progress or Progress(quiet=True)
         at_a_time = max(1, CELLS_AT_A_TIME // max(1, len(model.hierarchy)))
@@ -271,7 +302,9 @@ class Run:
 
         def predicted() -> Iterator[Predictions]:
             nonlocal rows, without_labels
-            for part, total in self._parts(data, split, root, at_a_time if thresholds is None else None):
+            for part, total in self._parts(
+                data, split, root, at_a_time if thresholds is None else None, options, display
+            ):
                 display.start("predicting", max(1, total), rows) if not rows else None
                 found = self._predict(part, thresholds, min_confidence, uncertainty)
                 yield replace(found, first_row=rows)
@@ -305,7 +338,13 @@ class Run:
         )
 
     def _parts(
-        self, data: Data, split: SplitName | None, root: Path | str | None, at_a_time: int | None
+        self,
+        data: Data,
+        split: SplitName | None,
+        root: Path | str | None,
+        at_a_time: int | None,
+        options: Mapping[str, Any] | None,
+        progress: Progress,
     ) -> Iterator[tuple[Dataset, int]]:
         """Rows to predict, some at a time, and the number of all."""
         if at_a_time is not None and not isinstance(data, Dataset | DatasetSplits) and split is None:
@@ -313,7 +352,7 @@ class Run:
             if scanned is not None:
                 yield from scanned
                 return
-        rows = self._rows(data, split, root, labels=False)
+        rows = self._rows(data, split, root, options, labels=False, progress=progress)
         size = at_a_time or max(1, len(rows))
         for first in range(0, max(1, len(rows)), size):
             yield rows.take(np.arange(first, min(first + size, len(rows)))), len(rows)
@@ -400,6 +439,7 @@ class Run:
         options: Mapping[str, Any] | None = None,
         *,
         labels: bool = True,
+        progress: Progress | None = None,
     ) -> Dataset:
         if data is None:
             data = self.model.source
@@ -410,10 +450,10 @@ class Run:
             data, root, options=table_options(options or {}, expected.reading), expected=expected, labels=labels
         )
         if isinstance(opened, DatasetSplits):
-            return opened.part(split or "test")
-        if split is not None:
+            opened = opened.part(split or "test")
+        elif split is not None:
             raise ArgumentError(f"{opened.name or 'the data'} has no {split} rows: it is not divided into parts")
-        return opened
+        return usable_rows(opened, self.model.encoder, self.model.settings, progress)
 
     def _labelled_rows(
         self,
@@ -438,7 +478,7 @@ class Run:
         here = replace(rows, scored=self.model.scored).fingerprint
         if here in {self.model.fingerprints.get(name) for name in ("data", "train", "valid")}:
             return True
-        return bool(rows.name) and _is_same_file(rows.name, self.model.source)
+        return bool(rows.name) and is_same_file(rows.name, self.model.source)
 
     def _is_finished(self, rows: Dataset, settings: Settings, resume: bool) -> bool:
         """Whether this very training is done; another one in the folder is an error."""
@@ -502,51 +542,3 @@ class Run:
         else:
             return
         write_report(Report((replace(part, examination=self.files.examination()),)), self.folder / REPORT)
-
-
-def _is_same_file(one: Path | str, other: Path | str) -> bool:
-    with suppress(OSError, ValueError):  # one of them is not there, or is not a path at all
-        return Path(one).samefile(other)
-    return False
-
-
-def _with_parts(model: TrainedModel, opened: Dataset | DatasetSplits) -> TrainedModel:
-    """The model, which now recognises the training and validation rows of a dataset when it sees them alone."""
-    if isinstance(opened, Dataset):
-        return model
-    parts = {"train": opened.train, "valid": opened.valid}
-    known = {name: part.fingerprint for name, part in parts.items() if part is not None}
-    return replace(model, fingerprints={**model.fingerprints, **known})
-
-
-def read_alike(data: Data, rows: Dataset, options: TableOptions, root: Path | str | None) -> Dataset:
-    """Validation or test rows, read as the training rows were, with the options that these were read with.
-
-    Raises:
-        ArgumentError: they are a dataset with parts.
-        RarenodeError: they cannot be read; see `open_data`.
-    """
-    expected = Expected(rows.hierarchy, rows.feature_names, text_features(rows.X), rows.reading)
-    reading = rows.reading
-    if reading is not None and not reading.labels:  # they were in a file of their own
-        reading = reading.model_copy(update={"labels": options.labels})
-    opened = open_data(data, root, options=reading, expected=expected)
-    if isinstance(opened, DatasetSplits):
-        raise ArgumentError(f"{opened.name}: name one table of rows, not a dataset with parts")
-    return opened
-
-
-def _validation_rows(valid: Data, rows: Dataset, options: TableOptions, root: Path | str | None) -> Dataset:
-    opened = read_alike(valid, rows, options, root)
-    name = opened.name or "the validation rows"
-    require_match(name, opened.feature_names, opened.hierarchy, rows.feature_names, rows.hierarchy)
-    return replace(opened, scored=rows.scored)
-
-
-def _training_rows(opened: Dataset | DatasetSplits, settings: Settings) -> tuple[Dataset, Dataset | None]:
-    """Rows to train on, and rows for early stopping where neither cv nor holdout provides them."""
-    if isinstance(opened, Dataset):
-        return opened, None
-    if settings.patience is not None and settings.cv is None and settings.holdout is None:
-        return opened.train, opened.part("valid")
-    return opened.train_and_valid, None

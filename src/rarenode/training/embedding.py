@@ -43,6 +43,8 @@ ROWS_IN_A_FILE, SECONDS_IN_A_FILE = 512, 30.0
 AHEAD = 4 * ROWS_TOGETHER
 """Pictures that are decoded before the encoder needs them."""
 MOST_SHOWN = 10
+SMALL = 32
+"""Pixels on each side of a picture that is decoded only to see whether it can be."""
 
 Pixels = NDArray[np.uint8]
 
@@ -163,7 +165,21 @@ def decode_all(images: Images, crop: Crop, *, n_jobs: int | None = None, progres
     """Decode the pictures that are not decoded yet, and keep their pixels with them."""
     key = _pixels_key(crop)
     _, known = images.values(key, crop.size * crop.size * 3, np.uint8)
-    missing = np.flatnonzero(~known)
+
+    def keep(row: int, pixels: Pixels) -> None:
+        images.keep(key, np.array([row]), pixels[None])
+
+    return _decode_each(images, np.flatnonzero(~known), crop, n_jobs, progress, keep)
+
+
+def _decode_each(
+    images: Images,
+    missing: NDArray[np.int64],
+    crop: Crop,
+    n_jobs: int | None,
+    progress: Progress | None,
+    keep: Callable[[int, Pixels], None],
+) -> Findings:
     display = Progress(quiet=True) if progress is None else progress
     display.start("pictures", max(1, len(missing)))
     problems: dict[int, str] = {}
@@ -173,13 +189,18 @@ def decode_all(images: Images, crop: Crop, *, n_jobs: int | None = None, progres
             if isinstance(decoded, str):
                 problems[row] = decoded
             elif decoded is not None:
-                images.keep(key, np.array([row]), decoded.pixels[None])
+                keep(row, decoded.pixels)
                 if decoded.note:
                     notes[row] = decoded.note
             display.update(done, f"{done:,} of {len(missing):,} pictures", "pictures/s")
     finally:
         display.stop()
     return Findings(problems, notes, len(missing) - len(problems))
+
+
+def check_images(images: Images, *, n_jobs: int | None = None, progress: Progress | None = None) -> Findings:
+    """Decode all pictures, to find out which cannot be used; nothing is kept."""
+    return _decode_each(images, np.arange(len(images)), Crop(SMALL, SMALL), n_jobs, progress, lambda row, pixels: None)
 
 
 def usable(

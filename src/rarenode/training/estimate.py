@@ -11,7 +11,9 @@ import numpy as np
 from rarenode._io.text import counted
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
+from rarenode.data.images import Images
 from rarenode.data.preparation import Preparation
+from rarenode.models.encoder import Encoder
 from rarenode.models.ensemble import MlpEnsemble
 from rarenode.training.train import train_model
 
@@ -19,6 +21,8 @@ PROGRAM = 400 << 20
 """Bytes that Python, torch and compiled code take before there is any data."""
 COPIES = 8
 """Parameters, gradients, two moments of Adam, the best epoch, and copies for a checkpoint."""
+USUAL_WIDTH = 2048
+"""Of an embedding, where the encoder is not known."""
 PLACE, LEAF_ROW = 28, 4
 """Bytes of a forest for each inner place or leaf of a tree, and for each row in a leaf."""
 TRIAL_STEPS, TRIAL_EPOCHS, TRIAL_TREES = 40, 4, (2, 8)
@@ -46,17 +50,23 @@ class FitEstimate:
         return f"{times}, at most about {long}, {size}"
 
 
-def estimate_fit(data: Dataset, settings: Settings, *, try_it: bool = False) -> FitEstimate:
+def estimate_fit(
+    data: Dataset, settings: Settings, *, try_it: bool = False, encoder: Encoder | None = None
+) -> FitEstimate:
     """Estimate what `fit_model` will take.
 
     Args:
         data: rows to train on.
         settings: how to train.
-        try_it: also take a few steps and grow a few trees, to estimate the time.
+        try_it: also take a few steps and grow a few trees, to estimate the time; not for pictures.
+        encoder: of pictures, which the estimate assumes to be embedded already.
     """
     data = data.with_labels_only()
     rows, nodes = data.Y.shape
     width = data.n_features
+    if isinstance(data.X, Images):
+        width = USUAL_WIDTH if encoder is None else encoder.width
+        try_it = False
     if try_it and rows:
         width = len(Preparation.fit(data.X).fill)
     trainings = 1

@@ -11,8 +11,11 @@ from rarenode._io.text import counted, storable
 from rarenode.config import Settings
 from rarenode.config.choices import EPISTEMIC
 from rarenode.data.dataset import Dataset
+from rarenode.data.images import Images
 from rarenode.diagnosis.data_checks import unusable_weights
 from rarenode.errors import ArgumentError, DataError
+from rarenode.models.encoder import Encoder
+from rarenode.models.pretrained import load_encoder
 from rarenode.thresholds import make_strategy
 from rarenode.training.callbacks import Callback
 from rarenode.training.model import TrainedModel
@@ -34,6 +37,7 @@ def fit_model(
     settings: Settings,
     *,
     valid: Dataset | None = None,
+    encoder: Encoder | None = None,
     prepare: bool = True,
     folder: Path | str | None = None,
     resume: bool = False,
@@ -48,6 +52,7 @@ def fit_model(
         data: rows to learn from.
         settings: how to train and decide.
         valid: validation rows; early stopping and thresholds then use these, instead of ``cv`` and ``holdout``.
+        encoder: what looks at pictures; None: the one that the settings name, if the rows are pictures.
         prepare: see `train_model`, as for the other arguments and errors.
         folder: where checkpoints and models of folds are kept.
         resume: continue from what is in the folder.
@@ -57,7 +62,10 @@ def fit_model(
         ArgumentError: ``focus`` is an epistemic uncertainty, and ``n_members`` is 1.
         DataError: there are no labels, too few rows to hold some out, or only weights of 0.
     """
+    if encoder is None and isinstance(data.X, Images):
+        encoder = load_encoder(settings.encoder, size=settings.image_size, seed=settings.seed)
     how: How = {
+        "encoder": encoder,
         "prepare": prepare,
         "folder": None if folder is None else Path(folder),
         "resume": resume,

@@ -19,18 +19,21 @@ from rarenode._io.text import counted, storable
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset, require_match
 from rarenode.data.features import has_columns, select_columns
+from rarenode.data.images import Images, are_images, as_images
 from rarenode.data.preparation import Preparation, as_float32
 from rarenode.data.table_options import Expected, TableOptions
 from rarenode.diagnosis import NodeDiagnosis, diagnose
 from rarenode.engines import limited_threads
-from rarenode.errors import ArgumentError
+from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import accretion_from_counts
 from rarenode.models import Blend, Mlp, Model, Output
+from rarenode.models.encoder import Encoder
 from rarenode.models.model import Floats, check_input
 from rarenode.objective.uncertainties import check_kind
 from rarenode.thresholds import ExpectedF, Fixed, Thresholds, make_strategy
 from rarenode.training.callbacks import EpochRecord
+from rarenode.training.embedding import embeddings
 from rarenode.training.model_card import Card, make_card, write_card
 from rarenode.training.model_folder import ModelFile, read_model_folder, write_model_folder
 from rarenode.version import __version__
@@ -70,6 +73,8 @@ class TrainedModel:
     `Dataset.n_counted`."""
     parents_together: NDArray[np.int64] | None = None
     """(nodes,): how many training rows, without clones, have all parents of each node; None in older models."""
+    encoder: Encoder | None = None
+    """What turns pictures into features, which are then prepared; None if rows are no pictures."""
 
     def with_thresholds(self, thresholds: Thresholds) -> Self:
         """The same model, with these thresholds."""
@@ -93,15 +98,25 @@ class TrainedModel:
     def prepare(self, X: Any) -> Floats:
         """The input of the model for raw features; columns of a data frame are found by their names.
 
+        A model for pictures takes `Images`, paths of files, a folder or zip archive, or embeddings (rows, width).
+
         Raises:
-            DataError: a column is missing, or features cannot be used.
+            DataError: a column is missing, or features or pictures cannot be used.
         """
-        X = self._select(X)
+        X = self._embedded(self._select(X))
         if self.preparation is not None:
             return self.preparation.apply(X)
         features = as_float32(X)
         check_input(features, self.model.n_features)
         return features
+
+    def _embedded(self, X: Any) -> Any:
+        """Embeddings of pictures; other features as they are."""
+        if not are_images(X):
+            return X
+        if self.encoder is None:
+            raise DataError("the model was trained on tables, and cannot predict pictures")
+        return embeddings(as_images(X), self.encoder, n_jobs=self.settings.n_jobs)
 
     def _select(self, X: Any) -> Any:
         """The features of the model, in its order, if X has names for them."""
@@ -206,7 +221,7 @@ class TrainedModel:
         text: tuple[str, ...] = ()
         if names is not None and categories is not None:
             text = tuple(name for name, each in zip(names, categories, strict=True) if each is not None)
-        return Expected(self.hierarchy, names, text, self.reading)
+        return Expected(self.hierarchy, names, text, self.reading, images=self.encoder is not None)
 
     def check_match(self, data: Dataset, *, labels: bool) -> None:
         """Make sure that rows have the model's features and, where labels matter, its hierarchy.
@@ -214,6 +229,9 @@ class TrainedModel:
         Raises:
             DataError: they differ; the message says how.
         """
+        if isinstance(data.X, Images) != (self.encoder is not None):
+            ours, theirs = ("pictures", "a table") if self.encoder is not None else ("a table", "pictures")
+            raise DataError(f"the model was trained on {ours}, and {data.name or 'the data'} is {theirs}")
         require_match(
             data.name or "the data",
             data.feature_names,
@@ -233,7 +251,7 @@ class TrainedModel:
             OSError: it could not be written.
         """
         record = self._record()
-        write_model_folder(Path(folder), record, self.model, write_card(record))
+        write_model_folder(Path(folder), record, self.model, write_card(record), self.encoder)
 
     def card(self) -> Card:
         """The model card, which `save` writes as ``README.md``."""
@@ -257,17 +275,23 @@ class TrainedModel:
             reading=self.reading,
             n_counted=self.n_counted,
             parents_together=self.parents_together,
+            encoder=self.encoder,
         )
 
     @classmethod
-    def load(cls, folder: Path | str) -> Self:
+    def load(cls, folder: Path | str, encoder: torch.nn.Module | None = None) -> Self:
         """Read what `save` wrote. Nothing in the folder is executed, and nothing read beyond what it must have.
+
+        Args:
+            folder: the folder.
+            encoder: the torch module of the encoder, if it is not one of the transformers library; a copy of it gets
+                the weights in the folder.
 
         Raises:
             MissingFileError: a file of the model is not there.
             FileFormatError: a file is damaged, or belongs to another model or a newer rarenode.
         """
-        record, hierarchy, model = read_model_folder(Path(folder))
+        record, hierarchy, model, loaded = read_model_folder(Path(folder), encoder)
         return cls(
             model=model,
             hierarchy=hierarchy,
@@ -285,6 +309,7 @@ class TrainedModel:
             reading=record.reading,
             n_counted=record.n_counted,
             parents_together=record.as_parents_together(),
+            encoder=loaded,
         )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -26,17 +27,20 @@ from rarenode.data.table_options import TableOptions
 from rarenode.errors import ArgumentError, FileFormatError, HierarchyError, MissingFileError
 from rarenode.hierarchy import Hierarchy, Terms
 from rarenode.models import MODELS, Model
+from rarenode.models.encoder import Encoder, layout_of
 from rarenode.models.model import Layout
+from rarenode.models.pretrained import from_description, materialised
 from rarenode.thresholds import Thresholds
 from rarenode.training.callbacks import EpochRecord
 from rarenode.version import __version__
 
-FILES = PARAMETERS, RECORD, CARD = "model.safetensors", "model.json", "README.md"
+FILES = PARAMETERS, RECORD, CARD, ENCODER = "model.safetensors", "model.json", "README.md", "encoder.safetensors"
 VERSION = 3
 MOST_STRATEGY_CHARACTERS = 100
 MOST_RECORD_BYTES = 1 << 26
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
+_Deviation = Annotated[float, Field(gt=0)]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
@@ -154,6 +158,21 @@ class ThresholdsRecord(BaseModel):
         return Thresholds(values, self.rule, self.strategy)
 
 
+class EncoderRecord(BaseModel):
+    """The content of `Encoder.describe`; the weights are in ``encoder.safetensors``."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    name: Annotated[str, AfterValidator(_one_line)]
+    config: dict[str, Any] | None
+    resize: Annotated[int, Field(ge=1)]
+    size: Annotated[int, Field(ge=1)]
+    mean: tuple[float, float, float]
+    deviation: tuple[_Deviation, _Deviation, _Deviation]
+    width: Annotated[int, Field(ge=1, lt=2**31)]
+    is_pretrained: bool
+
+
 class ModelFile(BaseModel):
     """The content of ``model.json``."""
 
@@ -180,6 +199,7 @@ class ModelFile(BaseModel):
     """How the table was read that the model was trained on."""
     n_counted: Annotated[int, Field(ge=1)] | None = None
     parents_together: tuple[Count, ...] | None = None
+    encoder: EncoderRecord | None = None
 
     @classmethod
     def describe(
@@ -201,6 +221,7 @@ class ModelFile(BaseModel):
         reading: TableOptions | None,
         n_counted: int | None,
         parents_together: NDArray[np.int64] | None,
+        encoder: Encoder | None,
     ) -> Self:
         """The record of a model."""
         statistics = None
@@ -230,6 +251,7 @@ class ModelFile(BaseModel):
             reading=reading,
             n_counted=n_counted,
             parents_together=None if parents_together is None else tuple(parents_together.tolist()),
+            encoder=None if encoder is None else EncoderRecord.model_validate(encoder.describe(), strict=False),
         )
 
     def as_thresholds(self) -> Thresholds | None:
@@ -245,23 +267,34 @@ def _described(categories: Categories | None) -> CategoriesRecord | None:
     return None if categories is None else CategoriesRecord(levels=categories.levels, pooled=categories.pooled)
 
 
-def write_model_folder(folder: Path, record: ModelFile, model: Model, card: str) -> None:
+def write_model_folder(folder: Path, record: ModelFile, model: Model, card: str, encoder: Encoder | None) -> None:
     """Write a model. A full disk leaves an earlier model in the folder unchanged.
 
     Raises:
         OSError: it could not be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with replacing(*(folder / name for name in (PARAMETERS, RECORD, CARD))) as (arrays_file, record_file, card_file):
+    names = (PARAMETERS, RECORD, CARD, *([] if encoder is None else [ENCODER]))
+    with replacing(*(folder / name for name in names)) as (arrays_file, record_file, card_file, *encoder_file):
         write_arrays(arrays_file, model.arrays())
         fingerprints = record.fingerprints | {"parameters": _sha256(arrays_file)}
+        for path in encoder_file:
+            assert encoder is not None  # noqa: S101 (there is such a file only then)
+            write_arrays(path, encoder.arrays())
+            fingerprints |= {"encoder_parameters": _sha256(path)}
         text = record.model_copy(update={"fingerprints": fingerprints}).model_dump_json(indent=1)
         record_file.write_text(text, encoding="utf-8")
         card_file.write_text(card, encoding="utf-8")
 
 
-def read_model_folder(folder: Path) -> tuple[ModelFile, Hierarchy, Model]:
+def read_model_folder(
+    folder: Path, module: torch.nn.Module | None = None
+) -> tuple[ModelFile, Hierarchy, Model, Encoder | None]:
     """Read what `write_model_folder` wrote, and check all of it.
+
+    Args:
+        folder: the folder.
+        module: the network of the encoder, if it is not one of the transformers library.
 
     Raises:
         MissingFileError: a file is not there.
@@ -281,8 +314,27 @@ def read_model_folder(folder: Path) -> tuple[ModelFile, Hierarchy, Model]:
         model = MODELS[kind].from_arrays(description, arrays, hierarchy)
     except ArgumentError as error:
         raise FileFormatError(path, None, f"its model cannot be used: {error}") from None
+    encoder = None if record.encoder is None else _read_encoder(folder, record.encoder, record.fingerprints, module)
     _check_widths(folder / RECORD, record, model)
-    return record, hierarchy, model
+    return record, hierarchy, model, encoder
+
+
+def _read_encoder(
+    folder: Path, record: EncoderRecord, fingerprints: Mapping[str, str], module: torch.nn.Module | None
+) -> Encoder:
+    path = folder / ENCODER
+    if not is_file(path):
+        raise MissingFileError(f"{folder} does not contain a complete model: {ENCODER} is missing")
+    try:
+        encoder = from_description(record.model_dump(), module)
+        arrays = read_arrays(path, layout_of(encoder.module))
+        if fingerprints.get("encoder_parameters") != _sha256(path):
+            raise FileFormatError(
+                path, None, f"its sha256 is not the one in {RECORD}: it is damaged, or another model's"
+            )
+        return materialised(encoder, arrays)
+    except ArgumentError as error:
+        raise FileFormatError(folder / RECORD, None, f"encoder: {error}") from None
 
 
 def _layout(path: Path, record: ModelFile) -> tuple[str, dict[str, Any], Layout]:
@@ -344,6 +396,10 @@ def _hierarchy(path: Path, record: ModelFile) -> Hierarchy:
 def _check_widths(path: Path, record: ModelFile, model: Model) -> None:
     prepared = record.preparation
     n_features = model.n_features if prepared is None else prepared.n_features
+    if record.encoder is not None and record.encoder.width != n_features:
+        raise FileFormatError(
+            path, None, f"encoder: it returns {record.encoder.width} numbers; {n_features} were expected"
+        )
     widths: dict[str, tuple[Any, int]] = {
         "feature_names": (record.feature_names, n_features),
         "training_positives": (record.training_positives, len(record.hierarchy.nodes)),

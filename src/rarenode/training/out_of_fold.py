@@ -28,6 +28,7 @@ from rarenode.data.dataset import Dataset
 from rarenode.data.features import take_rows
 from rarenode.data.split import HierarchicalSplit, folds
 from rarenode.errors import ArgumentError, ResumeError
+from rarenode.models.encoder import Encoder
 from rarenode.thresholds import Strategy
 from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.checkpoint import remove_checkpoint
@@ -110,13 +111,18 @@ def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFol
             "hierarchy": data.hierarchy.fingerprint,
             ALL_ROWS: data.fingerprint,
         }
-        model = _trained_before(part, settings, fingerprints) if how.get("resume") else None
+        encoder = how.get("encoder")
+        if encoder is not None:
+            fingerprints["encoder"] = encoder.fingerprint
+        model = _trained_before(part, settings, fingerprints, encoder) if how.get("resume") else None
         if model is None:
             here: How = {**how, "folder": part, "title": f"fold {number} of {settings.cv}"}
             fold = _hold_out_rows(data, settings, kept, held_out, **here)
             model, probs[held_out] = fold.model, fold.probs
             if part is not None:
-                replace(model, fingerprints={**model.fingerprints, **fingerprints}).save(part)
+                # An encoder that was not trained is the same for all folds, and large.
+                own = model.encoder if settings.train_encoder else None
+                replace(model, encoder=own, fingerprints={**model.fingerprints, **fingerprints}).save(part)
                 remove_checkpoint(part)
         else:
             probs[held_out] = model.predict_proba(take_rows(data.X, held_out))
@@ -174,10 +180,14 @@ def remove_folds(folder: Path | str) -> None:
             part.rmdir()
 
 
-def _trained_before(part: Path | None, settings: Settings, fingerprints: Mapping[str, str]) -> TrainedModel | None:
+def _trained_before(
+    part: Path | None, settings: Settings, fingerprints: Mapping[str, str], encoder: Encoder | None
+) -> TrainedModel | None:
     if part is None or not (part / RECORD).exists():
         return None
-    model = TrainedModel.load(part)
+    model = TrainedModel.load(part, None if encoder is None else encoder.module)
+    if model.encoder is None:
+        model = replace(model, encoder=encoder)
     then, now = model.settings.decisive, settings.decisive
     differences = [
         f"{name} was {then[name]!r} and is now {now[name]!r}"

@@ -15,12 +15,15 @@ import torch
 from rarenode._io.files import sole_use
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
+from rarenode.data.images import Images
 from rarenode.data.preparation import Preparation, as_float32
 from rarenode.engines import available_threads
-from rarenode.errors import DataError, Interrupted
+from rarenode.errors import ArgumentError, DataError, Interrupted
 from rarenode.metrics import count_parents_together
 from rarenode.models import Blend, Forest, MlpEnsemble, Model, grow_forest
+from rarenode.models.encoder import Encoder
 from rarenode.training.callbacks import Callback, EpochRecord
+from rarenode.training.embedding import embeddings
 from rarenode.training.loop import train_network
 from rarenode.training.model import TrainedModel, current_versions
 
@@ -28,6 +31,7 @@ from rarenode.training.model import TrainedModel, current_versions
 class How(TypedDict, total=False):
     """Keyword arguments of `train_model` that `fit_model`, `hold_out`, `validate` and `cross_fit` pass on."""
 
+    encoder: Encoder | None
     prepare: bool
     folder: Path | None
     resume: bool
@@ -40,6 +44,7 @@ def train_model(
     settings: Settings,
     *,
     valid: Dataset | None = None,
+    encoder: Encoder | None = None,
     prepare: bool = True,
     folder: Path | None = None,
     resume: bool = False,
@@ -52,6 +57,7 @@ def train_model(
         data: rows to learn from. Rows whose labels are not known are left out, with a warning.
         settings: how to train.
         valid: rows to score after each epoch, which early stopping needs.
+        encoder: what looks at pictures; needed if the rows are pictures.
         prepare: fit a preparation on the rows; without it features are used as they are, and must be finite.
         folder: where checkpoints are kept; None keeps none.
         resume: continue from the folder's checkpoint; without one, begin.
@@ -64,9 +70,12 @@ def train_model(
         TrainingError, Interrupted, ResumeError, FileFormatError: see `train_network`.
     """
     data = require_labels(data, "training")
-    preparation = Preparation.fit(data.X) if prepare else None
-    rows = _prepared(data, preparation)
-    watched = None if valid is None else _prepared(require_labels(valid, "validation"), preparation)
+    embedded = _embedded(data, encoder, settings)
+    preparation = Preparation.fit(embedded.X) if prepare else None
+    rows = _prepared(embedded, preparation)
+    watched = None
+    if valid is not None:
+        watched = _prepared(_embedded(require_labels(valid, "validation"), encoder, settings), preparation)
     models: list[Model] = []
     history: tuple[EpochRecord, ...] = ()
     engine = ""
@@ -92,11 +101,16 @@ def train_model(
             "rows": data.fingerprint,
             "hierarchy": data.hierarchy.fingerprint,
             "settings": settings.fingerprint,
+            **({} if encoder is None else {"encoder": encoder.fingerprint}),
         },
         preparation=preparation,
+        encoder=encoder,
         feature_names=data.feature_names,
         source=data.name,
-        reading=data.reading,
+        # Where the pictures are, and whether to skip bad ones, is asked anew for other rows.
+        reading=None
+        if data.reading is None
+        else data.reading.model_copy(update={"images": None, "skip_bad_images": False}),
         n_counted=data.n_counted,
         parents_together=count_parents_together(data.Y, data.hierarchy, known=data.known),
     )
@@ -120,6 +134,15 @@ def require_labels(data: Dataset, purpose: str) -> Dataset:
             stacklevel=3,
         )
     return labelled
+
+
+def _embedded(data: Dataset, encoder: Encoder | None, settings: Settings) -> Dataset:
+    """The rows with embeddings in place of pictures."""
+    if not isinstance(data.X, Images):
+        return data
+    if encoder is None:
+        raise ArgumentError("the rows are pictures; an encoder is needed to train on them")
+    return replace(data, X=embeddings(data.X, encoder, n_jobs=settings.n_jobs))
 
 
 def _prepared(data: Dataset, preparation: Preparation | None) -> Dataset:

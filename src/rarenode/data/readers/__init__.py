@@ -42,9 +42,18 @@ def _read_tables(sources: Sequence[Any], *, kind: Kind, **how: Any) -> Dataset:
     return read_tables(sources, **how)
 
 
+def _read_images(sources: Sequence[Any], *, kind: Kind, **how: Any) -> Dataset:
+    from rarenode.data.readers.images import read_image_folder  # noqa: PLC0415
+
+    return read_image_folder(sources, **how)
+
+
 TABLES = (".csv", ".tsv", ".tab", ".txt", ".parquet", ".pq", ".arrow", ".feather", ".ipc")
-READERS: Mapping[str, Reader] = MappingProxyType({".arff": read_arff_files, **dict.fromkeys(TABLES, _read_tables)})
-"""From the suffix of a file name, in lower case and without ``.gz``, to the reader of that format."""
+FOLDER = "/"
+READERS: Mapping[str, Reader] = MappingProxyType(
+    {".arff": read_arff_files, **dict.fromkeys(TABLES, _read_tables), ".zip": _read_images, FOLDER: _read_images}
+)
+"""From the suffix of a file name, in lower case and without ``.gz``, to the reader of that format; folders have one."""
 
 
 def read(
@@ -59,7 +68,7 @@ def read(
     """Read files in any known format as one dataset. The suffix of the first selects the format.
 
     Args:
-        sources: a file, several files with the same columns, or a data frame.
+        sources: a file, several files with the same columns, a data frame, or a folder or zip archive of pictures.
         options: which columns of a table are what; None: as the model's table was read, or else the defaults.
         hierarchy: of the labels of a table, in any form that `as_hierarchy` takes.
         kind: whether the labels of an ARFF file form a ``tree`` or a ``dag``; ``auto`` lets the reader decide.
@@ -76,17 +85,20 @@ def read(
         raise ArgumentError("no file is given")
     if options is None:
         options = expected.reading if expected is not None and expected.reading is not None else TableOptions()
-    for each in given:
-        if isinstance(each, str | Path) and is_dir(each):
-            raise FileFormatError(each, None, f"it is a folder; name a file in it, or a pattern such as {each}/*.csv")
-    suffix = suffix_of(given[0]) if isinstance(given[0], str | Path) else TABLES[0]
+    suffix = _suffix(given[0])
     reader = READERS.get(suffix)
     if reader is None:
         what = f"the suffix {suffix[:20]!r}" if suffix else "no suffix"
         hint = "; save the sheet as 'CSV UTF-8'" if suffix in (".xlsx", ".xls", ".ods") else ""
-        known = ", ".join(READERS)
+        known = ", ".join(suffix for suffix in READERS if suffix != FOLDER)
         raise FileFormatError(given[0], None, f"cannot tell the file format from {what}; known: {known}{hint}")
     for each in given:
-        if isinstance(each, str | Path) and READERS.get(suffix_of(each)) is not reader:
+        if READERS.get(_suffix(each)) is not reader:
             raise FileFormatError(each, None, f"its format cannot be joined with that of {given[0]}")
     return reader(given, options=options, hierarchy=hierarchy, kind=kind, expected=expected, labels=labels)
+
+
+def _suffix(source: Any) -> str:
+    if not isinstance(source, str | Path):
+        return TABLES[0]  # a data frame
+    return FOLDER if is_dir(source) else suffix_of(source)

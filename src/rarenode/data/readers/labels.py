@@ -29,6 +29,8 @@ from rarenode.hierarchy.three_valued import complete_labels
 YES = frozenset({"1", "1.0", "true", "yes", "y", "t", "present", "x", "+"})
 NO = frozenset({"0", "0.0", "false", "no", "n", "f", "absent", "-"})
 UNSURE = frozenset({"", "?", "na", "nan", "unknown"})
+BRACKETS = r"""^\[\s*(|(\d+|'[^',\[\]]*'|"[^",\[\]]*")(\s*,\s*(\d+|'[^',\[\]]*'|"[^",\[\]]*"))*)\s*\]$"""
+"""A list of numbers or of quoted texts."""
 NEARLY_ALL = 0.8
 """If at least this share of the cells of columns is yes or no, the others are mistakes, and the columns no levels."""
 LONGEST_SHOWN = 200
@@ -75,7 +77,9 @@ def from_sets(table: Table, column: str, separator: str) -> Stated:
     if isinstance(cells.dtype, pl.List | pl.Array):
         sets = cells.cast(pl.List(pl.String))
     else:
-        sets = cells.cast(pl.String).str.split(separator.strip() or separator)
+        text = cells.cast(pl.String)
+        lists = _from_brackets(text)
+        sets = text.str.split(separator.strip() or separator) if lists is None else lists
     parts = (
         pl.DataFrame({"row": np.arange(len(cells)), "label": sets})
         .explode("label")
@@ -90,6 +94,15 @@ def from_sets(table: Table, column: str, separator: str) -> Stated:
         return table.error(int(rows[statement]), f"column {column!r}: {problem}")
 
     return Stated(rows, parts["label"].to_list(), np.ones(len(rows), dtype=np.int8), labelled, error)
+
+
+def _from_brackets(cells: pl.Series) -> pl.Series | None:
+    """Lists such as ``[0, 3]`` or ``['a', 'b']``, as data frames write them into text; None if some cell is none."""
+    known = cells.drop_nulls()
+    if not len(known) or not known.str.contains(BRACKETS).all():
+        return None
+    inner = cells.str.strip_chars("[] ").str.split(",")
+    return inner.list.eval(pl.element().str.strip_chars(" '\""))
 
 
 def from_levels(table: Table, columns: Sequence[str]) -> Stated:

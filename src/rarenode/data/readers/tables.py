@@ -22,6 +22,7 @@ from rarenode.data.dataset import Dataset
 from rarenode.data.features import LARGEST, number_as_text
 from rarenode.data.readers.frames import BINARY, THOUSANDS, Table, read_table
 from rarenode.data.readers.gaf import from_gaf
+from rarenode.data.readers.images import image_columns, images_of, unused_columns
 from rarenode.data.readers.labels import (
     Stated,
     are_indicators,
@@ -56,6 +57,16 @@ LONGEST_SHOWN = 40
 """Characters of a cell that a message shows."""
 MOST_PROBLEMS = 50
 """So many things that are wrong with a table are listed."""
+PARTS = {
+    name: part
+    for part, names in (
+        ("train", ("train", "training")),
+        ("valid", ("valid", "val", "validation", "dev")),
+        ("test", ("test", "testing")),
+    )
+    for name in names
+}
+"""What a column may call the parts of a dataset."""
 
 
 def read_tables(
@@ -100,7 +111,8 @@ def read_labels(
 def text_columns(options: TableOptions, expected: Expected | None, names: list[str]) -> list[str]:
     """The columns that are never numbers: ids, labels, and what a model takes for categories."""
     labels = [name for pattern in options.labels for name in _match(names, pattern)]
-    return [*labels, *(() if expected is None else expected.text), *([] if options.id is None else [options.id])]
+    other = [options.id, options.partition, *image_columns(options, expected, names)]
+    return [*labels, *(() if expected is None else expected.text), *(name for name in other if name is not None)]
 
 
 def make_dataset(
@@ -114,7 +126,13 @@ def make_dataset(
     """The dataset of a table; arguments are those of `read_tables`."""
     names = table.frame.columns
     options = _resolve(table, options, labels, is_new=expected is None)
-    if expected is None or expected.features is None:
+    images = None
+    if options.has_images if expected is None else expected.images:
+        images, options = images_of(table, options)
+    wanted: list[str]
+    if images is not None:
+        wanted = []
+    elif expected is None or expected.features is None:
         wanted = _feature_columns(table.name, names, options)
     else:
         wanted = list(expected.features)
@@ -143,17 +161,20 @@ def make_dataset(
         else:
             raise ArgumentError("rows without labels need the hierarchy of a model")
     problems.raise_any()
+    if images is not None:
+        notes = (*notes, *unused_columns(names, options))
     return Dataset(
-        X=pl.DataFrame(columns),
+        X=pl.DataFrame(columns) if images is None else images,
         Y=Y,
         known=known,
         hierarchy=tree,
         scored=np.ones(len(tree), dtype=np.bool_),
-        feature_names=tuple(wanted),
+        feature_names=None if images is not None else tuple(wanted),
         ids=ids,
         sample_weight=weights,
         name=table.name,
         notes=notes,
+        partition=_partition(table, options.partition) if labels and options.partition in names else None,
         # A file of labels belongs to these rows alone.
         reading=options if set(options.labels) <= set(names) else options.model_copy(update={"labels": ()}),
     )
@@ -204,7 +225,7 @@ def _resolve(table: Table, options: TableOptions, labels: bool, is_new: bool) ->
             f"with ids and labels. The columns are {_some(names)}"
             + ("" if table.files else ". Rows without labels can be predicted: Run.predict takes a data frame")
         )
-    for what in ("id", "weight") if is_new else ("id",):
+    for what in ("id", "weight", "partition") if is_new else ("id",):
         name = getattr(options, what)
         if name is not None and name not in names and not (what == "id" and name == table.index_name):
             raise ArgumentError(f"{path} has no column {name!r} (--{what}); it has {_some(names)}")
@@ -241,7 +262,7 @@ def _found(path: str, names: Sequence[str], pattern: str) -> list[str]:
 
 
 def _feature_columns(name: str, names: Sequence[str], options: TableOptions) -> list[str]:
-    taken = {options.id, options.weight, *options.labels, *options.ignore}
+    taken = {options.id, options.weight, options.partition, *options.labels, *options.ignore}
     if options.features:
         chosen = dict.fromkeys(each for pattern in options.features for each in _found(name, names, pattern))
         clash = next((each for each in chosen if each in taken - set(options.ignore)), None)
@@ -406,6 +427,17 @@ def _weights(table: Table, column: str | None) -> NDArray[np.float32] | None:
         row = int(wrong.arg_max() or 0)
         raise table.error(row, f"the weight in column {column!r} must be a number of at least 0, got {values[row]}")
     return values.to_numpy().astype(np.float32)
+
+
+def _partition(table: Table, column: str | None) -> NDArray[np.str_]:
+    """The part of each row, by the name that our splits have."""
+    values = table.frame[str(column)].cast(pl.String).str.to_lowercase().to_list()
+    parts = [PARTS.get(str(value)) for value in values]
+    if None in parts:
+        row = parts.index(None)
+        given = "a blank" if values[row] is None else repr(values[row][:LONGEST_SHOWN])
+        raise table.error(row, f"column {column!r}: expected train, valid or test, got {given}")
+    return np.array(parts, dtype=np.str_)
 
 
 # --- labels ----------------------------------------------------------------------------------------------------------

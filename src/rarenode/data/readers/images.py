@@ -1,0 +1,170 @@
+"""Reader for pictures: those that a column of a table names, or all in a folder or zip archive.
+
+A folder of folders has labels: the path of a picture's folder is its label, ``corals/acropora/17.jpg`` that of
+``corals > acropora``. The layout of BenthicNet is known too: its table has the columns ``dataset``, ``site`` and
+``image``, its pictures are ``dataset/site/image.jpg``, and its labels are lists of node numbers such as ``[0, 3]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import polars as pl
+
+from rarenode._io.text import counted
+from rarenode.data.dataset import Dataset
+from rarenode.data.decoding import SUFFIXES
+from rarenode.data.images import ImageFile, Images, find_names, list_names
+from rarenode.data.readers.frames import Table
+from rarenode.data.table_options import Expected, TableOptions
+from rarenode.errors import ArgumentError, DataError, FileFormatError
+from rarenode.hierarchy import HierarchyLike
+
+COLUMNS = ("image", "file", "filename", "file_name", "path", "photo", "picture", "image_path")
+"""What the column that names pictures is usually called."""
+SITE = ("dataset", "site")
+"""Columns of BenthicNet that are part of a picture's path."""
+LABEL = "folder"
+"""The column of labels that folders make."""
+
+
+def image_columns(options: TableOptions, expected: Expected | None, names: Sequence[str]) -> list[str]:
+    """The columns that together name a picture, as far as they are there; none if rows are no pictures."""
+    if not (options.has_images if expected is None else expected.images):
+        return []
+    column = _image_column(options, names)
+    return [] if column is None else [column, *(name for name in SITE if name in names)]
+
+
+def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions]:
+    """The pictures that a table names, one in each row; and the options with their column, which is also the id.
+
+    Whether each file is there is found out when it is read.
+
+    Raises:
+        ArgumentError: the column of pictures is not there.
+        DataError: a row names no picture, or two rows the same one; or not one of the files is there.
+    """
+    names = table.frame.columns
+    column = _image_column(options, names)
+    if column is None:
+        shown = ", ".join(repr(name) for name in names[:8])
+        raise ArgumentError(f"say which column of {table.name} names the pictures (--image); it has {shown}")
+    cells = table.frame[column].cast(pl.String)
+    if cells.null_count():
+        row = int(cells.is_null().arg_max() or 0)
+        raise table.error(row, f"column {column!r} is blank; every row needs a picture")
+    wanted = cells.to_list()
+    if options.id is None and cells.n_unique() < len(cells):
+        row = int((~cells.is_first_distinct()).arg_max() or 0)
+        problem = f"the picture {wanted[row][:80]!r} in column {column!r} appears twice"
+        advice = "write all its labels in one row, or name a column of unique ids (--id)"
+        raise table.error(row, f"{problem}; {advice}")
+    root = _root(table, options)
+    sites = [table.frame[name].cast(pl.String).to_list() for name in SITE] if set(SITE) <= set(names) else None
+    candidates = [
+        _candidates(name, None if sites is None else (sites[0][row], sites[1][row])) for row, name in enumerate(wanted)
+    ]
+    found = find_names(candidates, root)
+    if not any(name is not None for name in found):
+        tried = ", ".join(str(root / name) for name in candidates[0][:3])
+        raise DataError(f"{table.name}: none of its {counted(len(wanted), 'picture')} is there; looked for {tried}")
+    chosen = (name if name is not None else wanted[row] for row, name in enumerate(found))
+    update = {"image": column} | ({"id": column} if options.id is None else {})
+    return Images(ImageFile(root, name) for name in chosen), options.model_copy(update=update)
+
+
+def unused_columns(names: Sequence[str], options: TableOptions) -> tuple[str, ...]:
+    """A note on the columns that are not used, because only pictures are."""
+    used = {options.id, options.image, options.weight, options.partition, *options.labels, *options.ignore}
+    left = [name for name in names if name not in used]
+    if not left:
+        return ()
+    shown = ", ".join(repr(name) for name in left[:8]) + (" and others" if len(left) > 8 else "")
+    return (f"not used, because rows are pictures: {shown}",)
+
+
+def read_image_folder(
+    sources: Sequence[Any],
+    *,
+    options: TableOptions,
+    hierarchy: HierarchyLike | None,
+    expected: Expected | None,
+    labels: bool,
+) -> Dataset:
+    """Read all pictures in a folder or zip archive; with labels, those that folders or a file of labels make.
+
+    Raises:
+        MissingFileError: there is no such folder.
+        DataError: there is no picture in it, or the model is not one for pictures.
+        ArgumentError: there are no labels.
+    """
+    if len(sources) > 1:
+        raise ArgumentError("only one folder of pictures can be read; put the others below it")
+    root = Path(sources[0])
+    if expected is not None and not expected.images:
+        raise DataError(f"{root} is a folder of pictures, and the model was trained on tables")
+    images = _below(root)
+    names = images.names
+    folders = [str(PurePosixPath(name).parent) for name in names]
+    frame = pl.DataFrame({"image": names, LABEL: [None if folder == "." else folder for folder in folders]})
+    table = Table(frame, ((root, len(frame)),))
+    update: dict[str, Any] = {"id": "image", "image": "image", "images": str(root), "partition": None}
+    if labels and (not options.labels or options.labels == (LABEL,)):
+        if all(folder == "." for folder in folders):
+            raise ArgumentError(
+                f"{root} has pictures but no folders, whose names could be labels. Name a table with the labels of the "
+                f"pictures: rarenode fit labels.csv --images {root} --labels COLUMN"
+            )
+        update |= {"labels": (LABEL,), "path_separator": options.path_separator or "/", "separator": "\n"}
+    from rarenode.data.readers.tables import make_dataset  # noqa: PLC0415 (it needs this module for its own pictures)
+
+    wants = Expected(expected.hierarchy, None, reading=expected.reading, images=True) if expected is not None else None
+    return make_dataset(
+        table, options.model_copy(update=update), hierarchy=hierarchy, expected=wants, labels=labels
+    )
+
+
+def _below(root: Path) -> Images:
+    try:
+        return Images.below(root)
+    except DataError:
+        tables = sorted(name for name in list_names(root) if Path(name).suffix.lower() in (".csv", ".tsv", ".parquet"))
+        if not tables:
+            raise
+        raise FileFormatError(
+            root, None, f"it is a folder without pictures; name a file in it, such as {root / tables[0]}"
+        ) from None
+
+
+def _image_column(options: TableOptions, names: Sequence[str]) -> str | None:
+    if options.image is not None:
+        if options.image not in names:
+            shown = ", ".join(repr(name) for name in names[:8])
+            raise ArgumentError(f"there is no column {options.image!r} of pictures (--image); there are {shown}")
+        return options.image
+    usual = {name.casefold(): name for name in reversed(names)}
+    return next((usual[name] for name in COLUMNS if name in usual), None)
+
+
+def _root(table: Table, options: TableOptions) -> Path:
+    if options.images is not None:
+        return Path(options.images)
+    return table.files[0][0].parent if table.files else Path()
+
+
+def _candidates(name: str, site: tuple[str | None, str | None] | None) -> list[str]:
+    """The paths that a picture may have."""
+    plain = name.replace("\\", "/")
+    places = [plain]
+    if site is not None and None not in site:
+        places.append(f"{site[0]}/{site[1]}/{plain}")
+    with_suffix = PurePosixPath(plain).suffix.lower() in SUFFIXES
+    found = list(places)
+    for place in places:
+        found += [f"{place}{suffix}" for suffix in (".jpg", ".png", ".jpeg")] if not with_suffix else []
+    if with_suffix and site is not None:  # BenthicNet's copies are JPEG, whatever the original was
+        found += [str(PurePosixPath(place).with_suffix(".jpg")) for place in places]
+    return found

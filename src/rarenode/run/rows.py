@@ -1,0 +1,102 @@
+"""Rows for a run: which are trained on, and which of their pictures can be used."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from rarenode._io.progress import Progress
+from rarenode.config import Settings
+from rarenode.data.dataset import Dataset, DatasetSplits, require_match
+from rarenode.data.features import text_features
+from rarenode.data.images import Images
+from rarenode.data.sources import Data, open_data
+from rarenode.data.table_options import Expected, TableOptions
+from rarenode.errors import ArgumentError
+from rarenode.models.encoder import Encoder
+from rarenode.training import TrainedModel
+from rarenode.training.embedding import usable
+
+
+def has_images(opened: Dataset | DatasetSplits) -> bool:
+    """Whether rows are pictures."""
+    return isinstance((opened if isinstance(opened, Dataset) else opened.train).X, Images)
+
+
+def usable_rows(
+    rows: Dataset, encoder: Encoder | None, settings: Settings, progress: Progress | None, *, train: bool = False
+) -> Dataset:
+    """The rows whose pictures can be used, with what the encoder needs of them at hand; tables as they are."""
+    if encoder is None or not has_images(rows):
+        return rows
+    return usable(
+        rows,
+        encoder,
+        train_encoder=settings.train_encoder and train,
+        skip=rows.reading is not None and rows.reading.skip_bad_images,
+        n_jobs=settings.n_jobs,
+        progress=progress,
+    )
+
+
+def usable_parts(
+    opened: Dataset | DatasetSplits, encoder: Encoder | None, settings: Settings, progress: Progress | None
+) -> Dataset | DatasetSplits:
+    """`usable_rows` of all parts, before anything is trained on some of them."""
+    if isinstance(opened, Dataset):
+        return usable_rows(opened, encoder, settings, progress, train=True)
+    train, test = (usable_rows(part, encoder, settings, progress, train=True) for part in (opened.train, opened.test))
+    valid = None if opened.valid is None else usable_rows(opened.valid, encoder, settings, progress, train=True)
+    return replace(opened, train=train, valid=valid, test=test)
+
+
+def is_same_file(one: Path | str, other: Path | str) -> bool:
+    """Whether two paths lead to one file that is there."""
+    with suppress(OSError, ValueError):  # one of them is not there, or is not a path at all
+        return Path(one).samefile(other)
+    return False
+
+
+def with_parts(model: TrainedModel, opened: Dataset | DatasetSplits) -> TrainedModel:
+    """The model, which now recognises the training and validation rows of a dataset when it sees them alone."""
+    if isinstance(opened, Dataset):
+        return model
+    parts = {"train": opened.train, "valid": opened.valid}
+    known = {name: part.fingerprint for name, part in parts.items() if part is not None}
+    return replace(model, fingerprints={**model.fingerprints, **known})
+
+
+def read_alike(data: Data, rows: Dataset, options: TableOptions, root: Path | str | None) -> Dataset:
+    """Validation or test rows, read as the training rows were, with the options that these were read with.
+
+    Raises:
+        ArgumentError: they are a dataset with parts.
+        RarenodeError: they cannot be read; see `open_data`.
+    """
+    is_images = isinstance(rows.X, Images)
+    expected = Expected(rows.hierarchy, rows.feature_names, text_features(rows.X), rows.reading, is_images)
+    reading = rows.reading
+    if reading is not None and not reading.labels:  # they were in a file of their own
+        reading = reading.model_copy(update={"labels": options.labels})
+    opened = open_data(data, root, options=reading, expected=expected)
+    if isinstance(opened, DatasetSplits):
+        raise ArgumentError(f"{opened.name}: name one table of rows, not a dataset with parts")
+    return opened
+
+
+def validation_rows(valid: Data, rows: Dataset, options: TableOptions, root: Path | str | None) -> Dataset:
+    """Validation rows for training rows."""
+    opened = read_alike(valid, rows, options, root)
+    name = opened.name or "the validation rows"
+    require_match(name, opened.feature_names, opened.hierarchy, rows.feature_names, rows.hierarchy)
+    return replace(opened, scored=rows.scored)
+
+
+def training_rows(opened: Dataset | DatasetSplits, settings: Settings) -> tuple[Dataset, Dataset | None]:
+    """Rows to train on, and rows for early stopping where neither cv nor holdout provides them."""
+    if isinstance(opened, Dataset):
+        return opened, None
+    if settings.patience is not None and settings.cv is None and settings.holdout is None:
+        return opened.train, opened.part("valid")
+    return opened.train_and_valid, None
