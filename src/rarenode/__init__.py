@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rarenode.data.fetch import fetch_dataset
     from rarenode.data.preparation import Preparation
     from rarenode.data.readers.arff import read_arff
+    from rarenode.data.reef import make_reef
     from rarenode.data.sources import load_dataset
     from rarenode.data.split import HierarchicalSplit
     from rarenode.data.synthetic import make_hierarchical
@@ -62,6 +63,7 @@ _HOME = {
     "fetch_dataset": "data.fetch",
     "load_dataset": "data.sources",
     "make_hierarchical": "data.synthetic",
+    "make_reef": "data.reef",
     "node_scores": "metrics",
     "node_weights": "objective",
     "read_arff": "data.readers.arff",
@@ -100,6 +102,7 @@ __all__ = [
     "fetch_dataset",
     "load_dataset",
     "make_hierarchical",
+    "make_reef",
     "metrics",
     "node_scores",
     "node_weights",

@@ -65,7 +65,7 @@ def test_a_seed_decides_everything(tmp_path: Path, name: Any) -> None:
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match="unknown sample 'fish'; choose one of survey, genes, topics"):
+    with pytest.raises(ArgumentError, match="unknown sample 'fish'; choose one of survey, genes, topics, reef"):
         write_sample("fish", tmp_path)  # type: ignore[arg-type]
     (tmp_path / "file").write_text("")
     with pytest.raises(ArgumentError, match="the sample cannot be written to"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -25,7 +26,7 @@ from rarenode.data.catalogue import (
 )
 from rarenode.errors import DownloadError, MissingFileError
 
-SampleName = Literal["survey", "genes", "topics"]
+SampleName = Literal["survey", "genes", "topics", "reef"]
 
 app = typer.Typer(
     help="""List, describe and fetch the datasets of the paper.
@@ -179,7 +180,7 @@ def sample(
     """Write the files of a small made-up dataset, to try things out.
 
     survey: seafloor photographs with taxa, as CSV. genes: genes with functions, as CSV, OBO and GAF. topics: documents
-    with topics. The tutorials use them.
+    with topics. The tutorials use them. reef: drawn pictures of echinoderms, as PNG, with their taxa.
 
     \b
     Examples:
@@ -188,5 +189,11 @@ def sample(
     """
     from rarenode.data.samples import write_sample  # noqa: PLC0415
 
+    inside = Counter[Path]()
     for path in write_sample(name, out, seed=seed):
-        print(path)
+        if path.parent == out:
+            print(path)
+        else:
+            inside[path.parent] += 1
+    for folder, files in inside.items():
+        print(f"{folder}: {counted(files, 'picture')}")

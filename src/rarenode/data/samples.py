@@ -6,6 +6,8 @@ survey  seafloor photographs: image features, depth, temperature, substrate, and
 genes   genes: features, an ontology of functions in OBO, and annotations in GAF, some of them negative.
         ``genes.csv``, ``new_genes.csv``, ``functions.obo``, ``annotations.gaf``
 topics  short documents with topics in a tree. ``train.csv``, ``test.csv``
+reef    drawn pictures of echinoderms, with their taxa. ``labels.csv``, ``taxonomy.csv``, pictures in ``images``, and
+        some without labels in ``new``; see `rarenode.data.reef`
 ======  ===============================================================================================================
 
 The names are real, the rest is not: features, labels and texts are drawn from a random model with a seed.
@@ -13,9 +15,7 @@ The names are real, the rest is not: features, labels and texts are drawn from a
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -23,11 +23,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode._io.files import replacing
+from rarenode.data.sample_files import as_csv, write_files
 from rarenode.data.sample_words import FUNCTIONS, TAXA, TOPICS
 from rarenode.errors import ArgumentError
 
-SampleName = Literal["survey", "genes", "topics"]
+SampleName = Literal["survey", "genes", "topics", "reef"]
+REEF_ROWS, REEF_SIZE = 600, 64
 PATH = " > "
 Tree = Mapping[str, Any]
 
@@ -90,7 +91,7 @@ def write_sample(name: SampleName, folder: Path | str, *, seed: int = 0) -> list
     """Write the files of a sample into a folder, which is created.
 
     Args:
-        name: survey, genes or topics.
+        name: survey, genes, topics or reef.
         folder: where to.
         seed: decides everything random.
 
@@ -100,27 +101,14 @@ def write_sample(name: SampleName, folder: Path | str, *, seed: int = 0) -> list
     Raises:
         ArgumentError: there is no such sample, or a file cannot be written.
     """
-    makers = {"survey": _survey, "genes": _genes, "topics": _topics}
-    if name not in makers:
+    if name not in get_args(SampleName):
         raise ArgumentError(f"unknown sample {name!r}; choose one of {', '.join(get_args(SampleName))}")
-    folder = Path(folder)
-    files = {folder / file: text for file, text in makers[name](np.random.default_rng(seed)).items()}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path, text in files.items():
-            with replacing(path) as (part,):
-                part.write_text(text, encoding="utf-8", newline="")
-    except OSError as error:
-        raise ArgumentError(f"the sample cannot be written to {folder}: {error.strerror}") from None
-    return list(files)
+    if name == "reef":
+        from rarenode.data.reef import write_reef  # noqa: PLC0415 (the others do without Pillow)
 
-
-def _as_csv(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return file.getvalue()
+        return write_reef(folder, REEF_ROWS, REEF_SIZE, seed)
+    makers = {"survey": _survey, "genes": _genes, "topics": _topics}
+    return write_files(folder, makers[name](np.random.default_rng(seed)).items())
 
 
 # --- survey ----------------------------------------------------------------------------------------------------------
@@ -154,8 +142,8 @@ def _survey(rng: np.random.Generator) -> dict[str, str]:
             cells = [f"IMG_{number:05d}", *(f"{value:.3f}" for value in image), f"{depth:.1f}"]
             cells += [f"{24 - 0.2 * depth + rng.normal():.1f}", substrate, turbidity, "; ".join(dict.fromkeys(taxa))]
             rows.append(cells if part != "new" else cells[:-1])
-        files[f"{part}.csv"] = _as_csv(header if part != "new" else header[:-1], rows)
-    files["taxonomy.csv"] = _as_csv(["taxon"], [[path] for path in nodes.paths])
+        files[f"{part}.csv"] = as_csv(header if part != "new" else header[:-1], rows)
+    files["taxonomy.csv"] = as_csv(["taxon"], [[path] for path in nodes.paths])
     return files
 
 
@@ -194,7 +182,7 @@ def _genes(rng: np.random.Generator) -> dict[str, str]:
             if part == "genes":
                 annotations += _annotations(nodes, terms, gene, symbol, has, rng)
         header = ["gene", *(f"condition_{place:02d}" for place in range(1, EXPERIMENTS + 1))]
-        files[f"{part}.csv"] = _as_csv(header, rows)
+        files[f"{part}.csv"] = as_csv(header, rows)
     files["functions.obo"] = _obo(nodes, terms)
     files["annotations.gaf"] = "\n".join(annotations) + "\n"
     return files
@@ -263,5 +251,5 @@ def _topics(rng: np.random.Generator) -> dict[str, str]:
             words = rng.choice(pool, size=rng.integers(12, WORDS)).tolist() + rng.choice(COMMON, size=WORDS).tolist()
             text = " ".join(words[place] for place in rng.permutation(len(words)))
             rows.append([f"doc{number:04d}", text.capitalize() + ".", "; ".join(nodes.paths[node] for node in about)])
-        files[f"{part}.csv"] = _as_csv(["document", "text", "topics"], rows)
+        files[f"{part}.csv"] = as_csv(["document", "text", "topics"], rows)
     return files
