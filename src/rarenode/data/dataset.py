@@ -273,7 +273,11 @@ class Dataset:
             if not len(rows[split]):
                 advice = "without --partition, some rows are held out"
                 raise DataError(f"{name}: the column of parts has no {split} rows; {advice}")
-        parts = {split: replace(self.take(its), partition=None) for split, its in rows.items() if len(its)}
+        parts = {
+            split: replace(self.take(its), partition=None, name=f"{self.name} ({split} rows)")
+            for split, its in rows.items()
+            if len(its)
+        }
         return DatasetSplits(self.name, parts["train"], parts.get("valid"), parts["test"])
 
     def with_labels_only(self) -> Self:
