@@ -31,6 +31,7 @@ _NAMES = {
     np.dtype(np.float64): "F64",
     np.dtype(np.int32): "I32",
     np.dtype(np.int64): "I64",
+    np.dtype(np.bool_): "BOOL",
 }
 
 
