@@ -32,6 +32,7 @@ _NAMES = {
     np.dtype(np.int32): "I32",
     np.dtype(np.int64): "I64",
     np.dtype(np.uint8): "U8",
+    np.dtype(np.bool_): "BOOL",
 }
 
 

@@ -62,13 +62,13 @@ class Engine(Protocol):
 
         ``weights`` replaces the objective's node weights for this step. ``row_weights`` (rows,) multiplies the loss of
         each row; the divisor of ``reduction="mean"`` remains rows x scored nodes. Labels count only where they are
-        ``known`` (rows, nodes), and the divisor is then the number of scored cells that are. Dropout is decided by the
-        seed and the number of the step alone.
+        ``known`` (rows, nodes), and the divisor is then the number of scored cells that are. Dropout and augmentation
+        are decided by the seed and the number of the step alone.
         """
         ...
 
     def logits(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Unconstrained logits without dropout, (models, rows, nodes)."""
+        """Unconstrained logits in float32, without dropout and augmentation, (models, rows, nodes)."""
         ...
 
     def parameters(self) -> State:

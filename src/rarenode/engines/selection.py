@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 import torch
 
+from rarenode.engines.encoder_training import EncoderTraining
 from rarenode.engines.engine import Adam, Engine, Objective
 from rarenode.engines.fused_engine import FusedEngine
 from rarenode.engines.torch_engine import TorchEngine
@@ -26,6 +27,7 @@ def make_engine(
     device: str = "cpu",
     encoder: torch.nn.Module | None = None,
     n_jobs: int | None = None,
+    encoder_training: EncoderTraining | None = None,
 ) -> Engine:
     """The engine of that name.
 
@@ -38,9 +40,10 @@ def make_engine(
         adam: the optimiser.
         seed: decides the dropout.
         device: see `resolve_device`.
-        encoder: a module in front of the heads, from (rows, features) to (rows, ``shape.features``). It is trained
-            with them unless its parameters do not require a gradient.
+        encoder: a module in front of the heads, from (rows, features) to (rows, ``shape.features``); a `PixelEncoder`
+            takes pixels. It is trained with them, in place, unless its parameters do not require a gradient.
         n_jobs: the largest number of threads on the CPU; None or -1: all that are available.
+        encoder_training: how the encoder is trained; None: with the defaults of `EncoderTraining`.
     """
     if name not in get_args(EngineName):
         raise ArgumentError(f"unknown engine {name!r}; choose one of {', '.join(get_args(EngineName))}")
@@ -50,7 +53,7 @@ def make_engine(
     if name == "fused" and encoder is not None:
         raise ArgumentError("the fused engine trains perceptrons only; with an encoder choose engine 'torch' or 'auto'")
     if name == "torch" or device != "cpu" or encoder is not None:
-        return TorchEngine(shape, parameters, objective, adam, seed, device, encoder, n_jobs)
+        return TorchEngine(shape, parameters, objective, adam, seed, device, encoder, n_jobs, encoder_training)
     return FusedEngine(shape, parameters, objective, adam, seed, n_jobs)
 
 

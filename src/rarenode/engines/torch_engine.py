@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from rarenode.engines.dropout import dropout_masks
+from rarenode.engines.encoder_training import EncoderInTraining, EncoderTraining
 from rarenode.engines.engine import Adam, Objective, State
 from rarenode.engines.threads import available_threads, limited_threads
 from rarenode.errors import ArgumentError
@@ -15,13 +18,15 @@ from rarenode.models.ensemble import MlpEnsemble, Parameters
 from rarenode.models.network import EncodedNetwork, MlpNetwork
 from rarenode.objective import NodeWeights
 
-ROWS_AT_A_TIME = 512
+Rows = NDArray[np.float32] | NDArray[np.uint8]
+"""Features, or pixels where the encoder is a `PixelEncoder`."""
 
 
 class TorchEngine:
     """See `Engine`. An ``encoder`` stands in front of the perceptrons, which are then its heads.
 
-    An encoder none of whose parameters require a gradient is frozen: it stays in evaluation mode.
+    An encoder none of whose parameters require a gradient is frozen: it stays in evaluation mode. Another one is
+    trained in place.
     """
 
     name = "torch"
@@ -36,6 +41,7 @@ class TorchEngine:
         device: str = "cpu",
         encoder: torch.nn.Module | None = None,
         n_jobs: int | None = None,
+        encoder_training: EncoderTraining | None = None,
     ) -> None:
         heads = MlpNetwork(shape, {name: array.copy() for name, array in parameters.items()})
         self.device = torch.device(device)
@@ -47,10 +53,16 @@ class TorchEngine:
         available_threads(n_jobs)  # checks it
         self._n_jobs = n_jobs
         self._trained = {name: value for name, value in self.network.named_parameters() if value.requires_grad}
-        self._frozen = [] if encoder is None or any(p.requires_grad for p in encoder.parameters()) else [encoder]
-        self._buffers = {} if self._frozen else dict(self.network.named_buffers())
+        how = encoder_training or EncoderTraining()
+        self._encoder = EncoderInTraining(encoder, how, self.device)
+        everything = self.network.state_dict(keep_vars=True)
+        self._learned = everything if self._encoder.learns else self._trained
+        in_encoder = [value for name, value in self._trained.items() if name.startswith("encoder.")]
+        in_heads = [value for name, value in self._trained.items() if not name.startswith("encoder.")]
+        encoder_rate = adam.learning_rate if how.learning_rate is None else how.learning_rate
+        groups: list[dict[str, Any]] = [{"params": in_heads}, {"params": in_encoder, "lr": encoder_rate}]
         self.optimiser = torch.optim.Adam(
-            self._trained.values(),
+            groups,
             lr=adam.learning_rate,
             betas=(adam.beta1, adam.beta2),
             eps=adam.epsilon,
@@ -59,19 +71,20 @@ class TorchEngine:
 
     def step(
         self,
-        X: NDArray[np.float32],
+        X: Rows,
         Y: NDArray[np.bool_],
         weights: NodeWeights | None = None,
         row_weights: NDArray[np.float32] | None = None,
         known: NDArray[np.bool_] | None = None,
     ) -> float:
         """See `Engine.step`."""
-        with limited_threads(self._n_jobs):
+        encoder, moment = self._encoder, (self.seed, self.steps)
+        with limited_threads(self._n_jobs), encoder.randomness(*moment):
             self.network.train()
-            for module in self._frozen:
-                module.eval()
-            logits = self.network(self._features(X), self._masks)
-            loss: Tensor = self.loss(logits, self._there(Y), weights, row_weights, known)
+            encoder.set_modes(len(X))
+            with encoder.mixed_precision():
+                logits = self.network(self._features(X), self._masks, **encoder.change(*moment))
+            loss: Tensor = self.loss(logits.float(), self._there(Y), weights, row_weights, known)
             self.optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             self.optimiser.step()
@@ -79,20 +92,19 @@ class TorchEngine:
         return float(loss.detach())
 
     @torch.no_grad()
-    def logits(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
+    def logits(self, X: Rows) -> NDArray[np.float32]:
         """See `Engine.logits`."""
         self.network.eval()
-        starts = range(0, len(X), ROWS_AT_A_TIME)
+        together = self._encoder.rows_at_a_time
         with limited_threads(self._n_jobs):
-            parts = [self.network(self._features(X[i : i + ROWS_AT_A_TIME])).cpu() for i in starts]
+            parts = [self.network(self._features(X[i : i + together])).cpu() for i in range(0, len(X), together)]
         if not parts:
             return np.zeros((self.shape.models, 0, self.shape.nodes), dtype=np.float32)
         return np.asarray(torch.cat(parts, dim=1).numpy())
 
     def parameters(self) -> State:
         """See `Engine.parameters`."""
-        learned = self._trained | self._buffers
-        return {_public(name): value.detach().cpu().numpy().copy() for name, value in learned.items()}
+        return {_public(name): value.detach().cpu().numpy().copy() for name, value in self._learned.items()}
 
     def state(self) -> State:
         """See `Engine.state`."""
@@ -108,7 +120,7 @@ class TorchEngine:
     def restore(self, state: State) -> None:
         """See `Engine.restore`."""
         self.steps = int(state["steps"])
-        for name, value in (self._trained | self._buffers).items():
+        for name, value in self._learned.items():
             array = state[_public(name)]
             if array.shape != tuple(value.shape):
                 raise ArgumentError(f"{_public(name)} has the shape {array.shape}; {tuple(value.shape)} was expected")
@@ -125,8 +137,8 @@ class TorchEngine:
             dropout_masks(self.seed, self.steps, layer, self.shape.members, rows, width, self.shape.dropout)
         )
 
-    def _features(self, X: NDArray[np.float32]) -> Tensor:
-        return self._there(np.asarray(X, dtype=np.float32))
+    def _features(self, X: Rows) -> Tensor:
+        return self._there(X if self._encoder.takes_pixels else np.asarray(X, dtype=np.float32))
 
     def _there(self, array: NDArray[np.generic]) -> Tensor:
         return torch.tensor(array, device=self.device)

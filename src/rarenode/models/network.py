@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rarenode.models.ensemble import MlpEnsemble, Parameters
+from rarenode.models.pixels import Change
 
 Masks = Callable[[int, int, int], Tensor]
 """(layer, rows, width) -> boolean (members, rows, width): the units that are kept."""
@@ -73,7 +74,8 @@ class EncodedNetwork(torch.nn.Module):
         self.heads = heads
         self.shape = heads.shape
 
-    def forward(self, X: Tensor, masks: Masks | None = None) -> Tensor:
-        """Logits (members, rows, nodes)."""
-        logits: Tensor = self.heads(self.encoder(X), masks)
+    def forward(self, X: Tensor, masks: Masks | None = None, change: Change | None = None) -> Tensor:
+        """Logits (members, rows, nodes); ``change`` is for a `PixelEncoder`, whose images it varies."""
+        features = self.encoder(X) if change is None else self.encoder(X, change)
+        logits: Tensor = self.heads(features, masks)
         return logits

@@ -77,7 +77,7 @@ class PixelEncoder(torch.nn.Module):
         module: from normalised images (rows, 3, size, size), float32, to features (rows, width).
         pixels: what images it wants.
 
-    Its weights become float32, in which they are trained and kept.
+    Its weights become float32, in which they are trained and kept. It starts in evaluation mode.
     """
 
     mean: Tensor
@@ -90,7 +90,7 @@ class PixelEncoder(torch.nn.Module):
         for name in ("mean", "deviation"):
             values = torch.tensor(getattr(pixels, name), dtype=torch.float32).reshape(1, CHANNELS, 1, 1)
             self.register_buffer(name, values, persistent=False)  # they are not learned
-        self.width = self._measure_width()
+        self.width = self.eval()._measure_width()
 
     def forward(self, pixels: Tensor, change: Change | None = None) -> Tensor:
         """Features (rows, width) of uint8 pixels; ``change`` varies the images, in training."""
@@ -103,14 +103,13 @@ class PixelEncoder(torch.nn.Module):
         return features
 
     def images(self, pixels: Tensor, change: Change | None = None) -> Tensor:
-        """What the encoder gets: normalised images (rows, 3, size, size)."""
+        """What the encoder gets: normalised images (rows, 3, size, size). In memory the channels stay last."""
         self.pixels.check(pixels)
         size = self.pixels.size
-        # The channels stay last in memory, where convolutions are fastest.
         values = pixels.reshape(len(pixels), size, size, CHANNELS).permute(0, 3, 1, 2).to(torch.float32) / 255
         if change is not None:
             values = change(values)
-        return (values - self.mean) / self.deviation
+        return ((values - self.mean) / self.deviation).contiguous(memory_format=torch.channels_last)
 
     @property
     def fingerprint(self) -> str:
@@ -124,9 +123,6 @@ class PixelEncoder(torch.nn.Module):
 
     @torch.no_grad()
     def _measure_width(self) -> int:
-        was_training = self.training
         device = next((value.device for value in self.module.parameters()), torch.device("cpu"))
         blank = torch.zeros((1, self.pixels.width), dtype=torch.uint8, device=device)
-        width = int(self.to(device).eval()(blank).shape[1])
-        self.train(was_training)
-        return width
+        return int(self.to(device)(blank).shape[1])

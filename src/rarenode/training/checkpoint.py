@@ -1,8 +1,8 @@
 """Checkpoints: one file from which a training resumes as if it had never stopped.
 
 The file holds the engine's state (parameters, Adam's moments, steps taken) as arrays, and in its header how far the
-training has come and what it is a checkpoint *of*: the fingerprints of rows, validation rows and hierarchy, the engine
-and the settings. A training that differs in any of these is not the same training, and is refused.
+training has come and what it is a checkpoint *of*: the fingerprints of rows, validation rows, hierarchy and encoder,
+the engine and the settings. A training that differs in any of these is not the same training, and is refused.
 
 It is one file, replaced atomically, so arrays and header can never belong to different moments; a checksum covers both.
 If a checkpoint cannot be written, the one before stays, and training continues.
@@ -73,6 +73,8 @@ class TrainingKey(BaseModel):
     hierarchy: str
     engine: str
     settings: dict[str, Any]
+    encoder: str | None = None
+    """Of an encoder as it was before the training."""
 
     def differences(self, other: TrainingKey) -> list[str]:
         """What another training has different, in words, settings with their value here and there."""
@@ -82,10 +84,13 @@ class TrainingKey(BaseModel):
                 ("rows", "the training rows are not the same"),
                 ("valid", "the validation rows are not the same"),
                 ("hierarchy", "the hierarchy is not the same"),
+                ("encoder", "the encoder that training begins with is not the same"),
             )
             if getattr(self, name) != getattr(other, name)
         ]
-        ours, theirs = ({"engine": key.engine} | key.settings for key in (self, other))
+        # A checkpoint may be older than a setting, which then had the effect of its default.
+        default = {name: field.default for name, field in Settings.model_fields.items()}
+        ours, theirs = (default | {"engine": key.engine} | key.settings for key in (self, other))
         return found + [
             f"{name} was {ours.get(name)!r} and is now {theirs.get(name)!r}"
             for name in sorted(ours.keys() | theirs.keys())

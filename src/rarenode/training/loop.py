@@ -8,10 +8,13 @@ checkpoint is the one that never stopped, bit for bit.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from contextlib import nullcontext
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +23,13 @@ from rarenode._io.arrays import Arrays
 from rarenode._io.files import sole_use
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
-from rarenode.engines import Adam, Engine, Objective, make_engine, resolve_device
+from rarenode.engines import Adam, EncoderTraining, Engine, Objective, make_engine, resolve_device
 from rarenode.errors import ArgumentError, Interrupted, TrainingError
 from rarenode.metrics import Summary, summary
 from rarenode.models import Mlp, MlpEnsemble, initial_parameters
 from rarenode.models.mlp import mean_probs
 from rarenode.models.model import check_input
+from rarenode.models.pixels import PixelEncoder
 from rarenode.objective import NodeWeights, WeightSchedule, node_weights
 from rarenode.objective.loss import Reduction
 from rarenode.resampling import make_resampler
@@ -35,6 +39,8 @@ from rarenode.training.checkpoint import Checkpoints, Position, TrainingKey, hol
 
 BEST = "best."
 """The prefix of the best epoch's parameters among a checkpoint's arrays."""
+ENCODER = "encoder.module."
+"""The prefix of an encoder's weights among an engine's parameters; the rest is its own name for them."""
 LARGE_FEATURE = 1e4
 """Standardised features stay far below this."""
 
@@ -47,12 +53,15 @@ class TrainedNetwork:
     history: tuple[EpochRecord, ...]
     engine: str
     """The engine that computed the training."""
+    encoder_state: Mapping[str, NDArray[Any]] | None = None
+    """The weights and buffers of an encoder that was trained, by the names of its own ``state_dict``; else None."""
 
 
 def train_network(
     rows: Dataset,
     settings: Settings,
     *,
+    encoder: PixelEncoder | None = None,
     valid: Dataset | None = None,
     folder: Path | None = None,
     resume: bool = False,
@@ -62,8 +71,10 @@ def train_network(
     """Train an ensemble of perceptrons.
 
     Args:
-        rows: prepared training rows.
+        rows: prepared training rows; with an encoder, pixels.
         settings: how to train.
+        encoder: stands in front of the perceptrons and is trained with them, unless none of its parameters requires a
+            gradient. A copy is trained: the encoder itself stays as it is, so that every fold can begin with it.
         valid: prepared rows to score after each epoch; early stopping needs them.
         folder: where checkpoints are kept; None keeps none. The last one stays until `remove_checkpoint`, so that a
             crash before the model is saved does not cost the training.
@@ -77,10 +88,10 @@ def train_network(
         ResumeError: the folder's checkpoint is of another training, or ``resume`` is not set and one is there.
         FileFormatError: the folder's checkpoint is damaged.
     """
-    check_input(rows.X, None)
+    _check_rows(rows.X, None, encoder)
     rows.hierarchy.require_closed(rows.Y)
-    _check_valid(rows, settings, valid)
-    run = _Run(rows, settings, valid, folder, Callback() if callback is None else callback, title)
+    _check_valid(rows, settings, valid, encoder)
+    run = _Run(rows, settings, encoder, valid, folder, Callback() if callback is None else callback, title)
     with nullcontext() if folder is None else sole_use(folder), hold_interrupts() as release_interrupt:
         run.begin(resume)
         try:
@@ -97,7 +108,10 @@ def train_network(
             raise Interrupted(run.stop()) from None
         finally:
             run.callback.on_end()
-    return TrainedNetwork(Mlp(run.shape, parameters, rows.hierarchy), tuple(run.at.history), run.engine.name)
+    heads = {name: parameters[name] for name in run.shape.parameter_shapes}
+    state = {name.removeprefix(ENCODER): array for name, array in parameters.items() if name not in heads}
+    model = Mlp(run.shape, heads, rows.hierarchy)
+    return TrainedNetwork(model, tuple(run.at.history), run.engine.name, state or None)
 
 
 def row_order(rows: int, seed: int, epoch: int) -> NDArray[np.int64]:
@@ -112,6 +126,7 @@ class _Run:
         self,
         rows: Dataset,
         settings: Settings,
+        encoder: PixelEncoder | None,
         valid: Dataset | None,
         folder: Path | None,
         callback: Callback,
@@ -119,8 +134,12 @@ class _Run:
     ) -> None:
         self.settings, self.valid, self.folder, self.callback, self.title = settings, valid, folder, callback, title
         resampler = make_resampler(settings.resampling, rows.hierarchy, settings.seed)
-        self.rows = rows if resampler is None else _resampled(rows, resampler)
-        self.shape = MlpEnsemble.from_settings(settings, rows.n_features, len(rows.hierarchy))
+        self.X, self.encoder = rows.X, deepcopy(encoder)
+        self.rows, self.place = rows, np.arange(len(rows))
+        if resampler is not None:
+            self.rows, self.place = _resampled(rows, resampler)
+        width = rows.n_features if encoder is None else encoder.width
+        self.shape = MlpEnsemble.from_settings(settings, width, len(rows.hierarchy))
         self.batches = math.ceil(len(self.rows) / settings.batch_size)
         self.weights = _node_weights(self.rows, settings)
         self.schedule = WeightSchedule(settings.schedule, settings.schedule_by, settings.schedule_towards, settings.mix)
@@ -136,6 +155,7 @@ class _Run:
             hierarchy=rows.hierarchy.fingerprint,
             engine=self.engine.name,
             settings={name: value for name, value in settings.decisive.items() if name != "engine"},
+            encoder=None if encoder is None else encoder.fingerprint,
         )
         self.checkpoints = Checkpoints(folder, key, settings, self.batches)
 
@@ -168,7 +188,7 @@ class _Run:
         weights = None if self.settings.schedule == "constant" else self._weights_now()
         row_weights = None if self.rows.sample_weight is None else self.rows.sample_weight[chosen]
         known = None if self.rows.known is None else self.rows.known[chosen]
-        loss = self.engine.step(self.rows.X[chosen], self.rows.Y[chosen], weights, row_weights, known)
+        loss = self.engine.step(self.X[self.place[chosen]], self.rows.Y[chosen], weights, row_weights, known)
         at.seconds += perf_counter() - began
         if not math.isfinite(loss):
             raise TrainingError(self._what_went_wrong(f"the loss is {loss}", self._steps + 1))
@@ -243,7 +263,9 @@ class _Run:
             adam,
             settings.seed,
             device=resolve_device(settings.device),
+            encoder=self.encoder,
             n_jobs=settings.n_jobs,
+            encoder_training=None if self.encoder is None else _encoder_training(settings),
         )
 
     def _weights_now(self) -> NodeWeights | None:
@@ -278,36 +300,50 @@ class _Run:
         """Where it happened, and everything that can be the cause, with its value."""
         settings = self.settings
         names = ["learning_rate", "weight_decay"]
+        names += ["encoder_learning_rate"] if self.encoder is not None else []
         names += ["w0"] if settings.weighting != "none" else []
         names += ["u0", "k"] if settings.focus != "none" else []
         causes = [f"{name} ({getattr(settings, name):g})" for name in names]
         if self.rows.sample_weight is not None:
             causes.append(f"the sample weights (up to {self.rows.sample_weight.max():g})")
-        largest = float(np.abs(self.rows.X).max())
-        features = f"the features (up to {largest:.3g}; prepare=True standardises them)"
-        causes.insert(0 if largest > LARGE_FEATURE else len(causes), features)
+        if self.encoder is None:
+            largest = float(np.abs(self.X).max())
+            features = f"the features (up to {largest:.3g}; prepare=True standardises them)"
+            causes.insert(0 if largest > LARGE_FEATURE else len(causes), features)
         epoch, batch = divmod(step - 1, self.batches)
         place = f"epoch {epoch + 1} of {settings.epochs}, batch {batch + 1} of {self.batches}"
         return f"{place}: {problem}. One of these is too large: {', '.join(causes)}"
 
 
-def _resampled(rows: Dataset, resampler: Resampler) -> Dataset:
-    """The rows with clones of some counted ones after these; uncounted rows stay as they are.
+def _encoder_training(settings: Settings) -> EncoderTraining:
+    return EncoderTraining(
+        learning_rate=settings.encoder_learning_rate,
+        freezes_batchnorm=settings.freezes_batchnorm,
+        augmentation=settings.augmentations,
+        precision=settings.precision,
+    )
 
-    To a resampler an unknown label is one that the row does not have. A clone knows what its original does.
+
+def _resampled(rows: Dataset, resampler: Resampler) -> tuple[Dataset, NDArray[np.int64]]:
+    """The rows with clones of some counted ones after these, and for each its place in the original rows.
+
+    Uncounted rows stay as they are. To a resampler an unknown label is one that the row does not have. A clone knows
+    what its original does. Features are not copied, for images take much memory: they are found at their places.
     """
     chosen = resampler.resample(rows.counted_Y)
     rest = np.arange(len(rows.counted_Y), len(rows))
     indices = np.concatenate([chosen.rows, rest])
-    return replace(
+    resampled = replace(
         rows,
-        X=rows.X[indices],
+        X=np.empty((len(indices), 0), dtype=rows.X.dtype),
+        feature_names=None,
         Y=np.concatenate([chosen.Y, rows.Y[rest]]),
         ids=None,
         known=None if rows.known is None else rows.known[indices],
         sample_weight=None if rows.sample_weight is None else rows.sample_weight[indices],
         n_counted=len(chosen.rows),
     )
+    return resampled, indices
 
 
 def _node_weights(rows: Dataset, settings: Settings) -> NodeWeights | None:
@@ -325,12 +361,19 @@ def _node_weights(rows: Dataset, settings: Settings) -> NodeWeights | None:
     )
 
 
-def _check_valid(rows: Dataset, settings: Settings, valid: Dataset | None) -> None:
+def _check_rows(X: NDArray[Any], features: int | None, encoder: PixelEncoder | None) -> None:
+    if encoder is None:
+        check_input(X, features)
+    else:
+        encoder.pixels.check(X)
+
+
+def _check_valid(rows: Dataset, settings: Settings, valid: Dataset | None, encoder: PixelEncoder | None) -> None:
     if valid is None:
         if settings.patience is not None:
             raise ArgumentError("early stopping (patience) needs validation rows; set cv or holdout, or patience to 0")
         return
-    check_input(valid.X, rows.n_features)
+    _check_rows(valid.X, rows.n_features, encoder)
     rows.hierarchy.require_closed(valid.Y)
     if not len(valid):
         raise ArgumentError("validation needs at least one row")
