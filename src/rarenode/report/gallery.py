@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from itertools import chain, zip_longest
 
-from rarenode._io.text import counted
+from rarenode._io.text import counted, printable
 from rarenode.diagnosis.confusion import ConfusedPair
 from rarenode.diagnosis.examples import Example, NodeExamples
 from rarenode.diagnosis.titles import distinct_titles
@@ -31,9 +31,9 @@ EXPLANATION = (
     "highest. Below a picture are its row, and the probability of the node compared with its threshold.</p>"
 )
 EXPLANATION_OF_PAIRS = (
-    "<p>On the left, rows that are labelled with the first node and in which the second is predicted instead; on the "
-    "right, rows that really have the second node, and are found. Both are those with the highest probability of the "
-    "second node, which is below each picture. Of mistakes that lie above one another only the most specific count.</p>"
+    "<p>On the left, rows of the first node in which the second is predicted instead; on the right, rows that really "
+    "have the second node, and in which it is found. Both are those with the highest probability of the second node, "
+    "which is below each picture. Of mistakes that lie above one another only the most specific count.</p>"
 )
 WITHOUT_SCRIPT = "<noscript><p>Without scripts a picture is shown only in the first of its places.</p></noscript>"
 
@@ -59,8 +59,16 @@ class Gallery:
         filled = f'<div class="filled">{WITHOUT_SCRIPT}{"".join(parts)}</div>'
         return f'\n\n  <section id="pictures">\n    <h2>Pictures</h2>\n    {filled}\n  </section>'
 
-    def thumbnail(self, pictures: RunPictures, position: int) -> str:
-        """The picture of a row, or a box that says why there is none."""
+    def figure(self, pictures: RunPictures, position: int, words: str = "") -> str:
+        """The picture of a row with its name, and words that are HTML already."""
+        shown = pictures.rows[position]
+        named = shown.id is not None and printable(shown.id).strip()
+        name = text(shown.id) if named else f"row {shown.row:,}"
+        caption = f'<figcaption><span class="row-name">{name}</span>{words}</figcaption>'
+        return f'<figure class="pictured">{self._thumbnail(pictures, position)}{caption}</figure>'
+
+    def _thumbnail(self, pictures: RunPictures, position: int) -> str:
+        """The picture, or a box that says why there is none."""
         shown = pictures.rows[position]
         if shown.jpeg is None or shown.jpeg not in self._embedded:
             words = "cannot be read" if shown.unreadable else "left out, to keep the page small"
@@ -98,7 +106,7 @@ class Gallery:
         )
         threshold = float(nodes.thresholds[column])
         groups = "".join(
-            self._group(name, [self._figure(pictures, each, _compared(each, threshold)) for each in some])
+            self._group(name, [self.figure(pictures, each.row, _compared(each, threshold)) for each in some])
             for name, some in (("Found", node.found), ("Missed", node.missed), ("Wrongly found", node.wrongly_found))
         )
         head = f'<h4><span class="mark mark-{mark}"></span>{self._link(column)}</h4><p class="quiet">{counts}</p>'
@@ -112,24 +120,16 @@ class Gallery:
         return f'<section>{heading}{EXPLANATION_OF_PAIRS}<div class="pictured-pairs">{pairs}</div></section>'
 
     def _pair(self, pictures: RunPictures, pair: ConfusedPair) -> str:
-        one, other = self._link(pair.labelled), self._link(pair.predicted)
-        sides = [
-            [self._figure(pictures, each, f"{each.probability:.3g}") for each in some]
+        confused, found = (
+            [self.figure(pictures, each.row, f"{each.probability:.3g}") for each in some]
             for some in (pair.confused, pair.found)
-        ]
-        found = sides[1] or [f'<p class="quiet">No row of {other} is found.</p>']
-        counts = f"in {pair.rows:,} of {counted(pair.positives, 'row')} that have the first node"
-        return (
-            f'<div class="pictured-pair"><h4>{one} taken for {other}</h4><p class="quiet">{counts}</p>'
-            f'<div class="sides">{self._group("Taken for the second node", sides[0])}'
-            f"{self._group('Really the second node', found)}</div></div>"
         )
-
-    def _figure(self, pictures: RunPictures, example: Example, words: str) -> str:
-        shown = pictures.rows[example.row]
-        name = f"row {shown.row:,}" if shown.id is None else text(shown.id)
-        caption = f'<figcaption><span class="row-name">{name}</span>{words}</figcaption>'
-        return f'<figure class="pictured">{self.thumbnail(pictures, example.row)}{caption}</figure>'
+        one, other = (text(self._titles[column]) for column in (pair.labelled, pair.predicted))
+        heading = f"<h4>{self._link(pair.labelled)} taken for {self._link(pair.predicted)}</h4>"
+        counts = f'<p class="quiet">in {pair.rows:,} of {counted(pair.positives, "row")}</p>'
+        left = self._group(f"Labelled {one}, which is missed", confused)
+        right = self._group(f"Labelled {other}, and found", found or ['<p class="quiet">No such row.</p>'])
+        return f'<div class="pictured-pair">{heading}{counts}<div class="sides">{left}{right}</div></div>'
 
     def _group(self, name: str, figures: Sequence[str]) -> str:
         if not figures:

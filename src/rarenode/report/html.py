@@ -146,8 +146,8 @@ def comparison(report: Report, drawn: Sequence[Chart]) -> str:
     return words + table + "".join(_figure(chart) for chart in drawn if chart.section == "comparison")
 
 
-def unsure_rows(report: Report, thumbnail: Callable[[RunPictures, int], str] | None = None) -> str:
-    """The rows of which each run is least sure; ``thumbnail`` shows those that are pictures."""
+def unsure_rows(report: Report, figure: Callable[[RunPictures, int], str] | None = None) -> str:
+    """The rows of which each run is least sure; ``figure`` shows those that are pictures, with their names."""
     nodes = report.hierarchy.titles
     parts = []
     for run in report.runs:
@@ -163,10 +163,9 @@ def unsure_rows(report: Report, thumbnail: Callable[[RunPictures, int], str] | N
             for row in run.unsure_rows
         ]
         head = ["row", "entropy, bits", "wrong nodes", "the most uncertain nodes"]
-        if run.pictures is not None and thumbnail is not None:
-            head = ["picture", *head]
-            shown = [thumbnail(run.pictures, position) for position in run.pictures.unsure]
-            rows = [[picture, *row] for picture, row in zip(shown, rows, strict=True)]
+        if run.pictures is not None and figure is not None:
+            shown = [figure(run.pictures, position) for position in run.pictures.unsure]
+            rows = [[picture, *row[1:]] for picture, row in zip(shown, rows, strict=True)]
         table = _table(head, rows, classes="plain rows")
         one = len(report.runs) == 1
         parts.append(table if one else f"<details><summary>{text(run.name)}</summary>{table}</details>")

@@ -48,7 +48,7 @@ def render(report: Report, charts: Sequence[Chart], data: str) -> str:
         picturelink="" if gallery is None else LINK,
         pictures="" if gallery is None else gallery.section(),
         charts=html.charts(charts),
-        rows=html.unsure_rows(report, None if gallery is None else gallery.thumbnail),
+        rows=html.unsure_rows(report, None if gallery is None else gallery.figure),
         examination=html.examinations(report),
         card=html.cards(report),
     )
