@@ -257,7 +257,7 @@ class TestContents:
         assert content == Page((folder.parent / "mine.html").read_text(encoding="utf-8")).data
         assert set(tables) == {
             *("headline", "groups", "reasons", "precision_recall", "reliability", "calibration_error", "training"),
-            *("unsure_rows", "changes", "aspects"),
+            *("unsure_rows", "changes", "aspects", "examples", "confused_pairs"),
         }
         for line, run in zip(tables["headline"], runs, strict=True):
             assert (line["run"], line["about"]) == (run.name, run.about)

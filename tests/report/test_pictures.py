@@ -99,7 +99,7 @@ class TestReading:
     def test_pictures_are_those_of_the_given_rows_whatever_their_numbers(self) -> None:
         model, (X, Y) = model_over(DAG), rows_over(DAG, ROWS)
         numbers = np.arange(ROWS)[::-1] * 10 + 1000
-        of_rows = {"name": "mine", "rows": "held out", "thresholds": model.decides_with}
+        of_rows: dict[str, Any] = {"name": "mine", "rows": "held out", "thresholds": model.decides_with}
         run = report_on_predictions(
             model, Y, Output(model.predict_proba(X)), pictures=Drawings(ROWS), row_numbers=numbers, **of_rows
         )
@@ -299,16 +299,15 @@ def test_the_files(tmp_path: Path) -> None:
             return list(csv.DictReader(file, strict=True))
 
     expected = [
-        (str(e.row), storable(ids[e.row]), DAG.nodes[node.column], kind, pytest.approx(e.probability))
+        (str(e.row), storable(ids[e.row]), DAG.nodes[node.column], kind, e.probability)
         for node in run.pictures.examples.nodes
         for kind, some in (("found", node.found), ("missed", node.missed), ("wrongly found", node.wrongly_found))
         for e in some
     ]
     content = lines("examples.csv")
-    assert [
-        (line["row"], line["id"], line["node"], line["kind"], float(line["probability"])) for line in content
-    ] == expected
-    for line in content:
+    for line, (*words, p) in zip(content, expected, strict=True):
+        assert [line[name] for name in ("row", "id", "node", "kind")] == words
+        assert float(line["probability"]) == pytest.approx(p)
         threshold = ONES[DAG.index[line["node"]]]
         assert line["threshold"] == ("" if np.isinf(threshold) else str(threshold))
     pairs = [
@@ -317,12 +316,8 @@ def test_the_files(tmp_path: Path) -> None:
         for kind, some in (("confused", pair.confused), ("found", pair.found))
         for e in some
     ]
-    assert [
-        (
-            line["labelled"], line["predicted"], line["confused_rows"], line["kind"], line["row"],
-            pytest.approx(float(line["probability"])),
-        )
-        for line in lines("confused_pairs.csv")
-    ] == pairs  # fmt: skip
+    for line, (*words, p) in zip(lines("confused_pairs.csv"), pairs, strict=True):
+        assert [line[name] for name in ("labelled", "predicted", "confused_rows", "kind", "row")] == words
+        assert float(line["probability"]) == pytest.approx(p)
     write_report(Report((run_with(None),)), page)
     assert not {"examples.csv", "confused_pairs.csv"} & {path.name for path in folder_of(page).iterdir()}
