@@ -190,7 +190,7 @@ def confused_siblings(
             _, once = np.unique(of_cell * width + column, return_index=True)
             of_cell, column = of_cell[once], column[once]
         found = positives.nodes[of_cell] * width + column
-        pairs, counts = _sum_by_pair(np.append(pairs, found), np.append(counts, np.ones_like(found)))
+        pairs, counts = sum_by_pair(np.append(pairs, found), np.append(counts, np.ones_like(found)))
         complete = pairs < positives.nodes[some.stop - 1] * width
         settle(pairs[complete], counts[complete])
         pairs, counts = pairs[~complete], counts[~complete]
@@ -234,7 +234,7 @@ def most_common(nodes: Ints, columns: Ints, counts: Ints) -> tuple[Ints, Ints, I
     return nodes[best], columns[best], counts[best]
 
 
-def _sum_by_pair(pairs: Ints, counts: Ints) -> tuple[Ints, Ints]:
+def sum_by_pair(pairs: Ints, counts: Ints) -> tuple[Ints, Ints]:
     """Each distinct pair, with the sum of its counts."""
     each, place = np.unique(pairs, return_inverse=True)
     return each, np.bincount(place, weights=counts, minlength=len(each)).astype(np.int64)

@@ -2,10 +2,12 @@
 
 from rarenode.report.files import folder_of, require_page_name, write_report
 from rarenode.report.from_model import report_on_model, report_on_predictions
+from rarenode.report.pictures import Pictures
 from rarenode.report.run_report import MOST_RUNS, Report, RunReport
 
 __all__ = [
     "MOST_RUNS",
+    "Pictures",
     "Report",
     "RunReport",
     "folder_of",

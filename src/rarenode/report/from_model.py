@@ -16,6 +16,7 @@ from rarenode.metrics import cafa_scores, hierarchical_scores_by_aspect, summary
 from rarenode.metrics.average_precision import average_precision, precision_at_recalls
 from rarenode.metrics.bootstrap import deviations_over_rows
 from rarenode.models import Output
+from rarenode.report.pictures import Pictures, collect_pictures
 from rarenode.report.run_report import BandCurve, RunReport, UnsureNode, UnsureRow, rarity_bands
 from rarenode.thresholds.calibration_error import BINS, Reliability, reliability
 from rarenode.thresholds.thresholds import Thresholds
@@ -37,6 +38,7 @@ def report_on_model(
     thresholds: str | None = None,
     known: Bools | None = None,
     ids: Sequence[str] | None = None,
+    pictures: Pictures | None = None,
 ) -> RunReport:
     """Evaluate a model on labelled rows that it was not trained on.
 
@@ -50,6 +52,10 @@ def report_on_model(
             thresholds; see `TrainedModel.thresholds_for`.
         known: (rows, nodes), where labels are known; None: everywhere. Other cells count nowhere.
         ids: the names of the rows.
+        pictures: of the rows, if they are pictures: that of the row ``Y[i]`` is number i.
+
+    Raises:
+        ArgumentError: there are not as many pictures as rows.
     """
     output = model.compute(X, highest=True, uncertainty="gmu")
     return report_on_predictions(
@@ -62,6 +68,7 @@ def report_on_model(
         fitted_here=thresholds is not None,
         known=known,
         ids=ids,
+        pictures=pictures,
     )
 
 
@@ -78,6 +85,7 @@ def report_on_predictions(
     fitted_here: bool = False,
     known: Bools | None = None,
     ids: Sequence[str] | None = None,
+    pictures: Pictures | None = None,
 ) -> RunReport:
     """Evaluate predictions, which may be those of other models, such as out-of-fold predictions.
 
@@ -95,6 +103,11 @@ def report_on_predictions(
         fitted_here: whether the thresholds were fitted to these very rows.
         known: (rows, nodes), where labels are known; None: everywhere. Other cells count nowhere.
         ids: the names of the rows.
+        pictures: of the rows, if they are pictures: that of the row ``Y[i]`` is number i, whatever its number in
+            ``row_numbers``. For held-out rows these are pictures of the held-out rows alone.
+
+    Raises:
+        ArgumentError: there are not as many pictures as rows.
     """
     probs = output.probs
     decided = thresholds.decide(probs, model.hierarchy)
@@ -110,6 +123,7 @@ def report_on_predictions(
         uncertainty=output.uncertainty,
         known=known,
     )
+    unsure_rows = find_unsure_rows(Y, probs, decided, scored, row_numbers, known=known, ids=ids)
     y, p, d = Y[:, scored], probs[:, scored], decided[:, scored]
     k = _columns(known, scored)
     return RunReport(
@@ -124,10 +138,30 @@ def report_on_predictions(
         curves=_curves(Y, probs, nodes, known),
         reliability=_reliability(Y, probs, nodes, known),
         history=model.history,
-        unsure_rows=find_unsure_rows(Y, probs, decided, scored, row_numbers, known=known, ids=ids),
+        unsure_rows=unsure_rows,
         hierarchical=hierarchical_scores_by_aspect(Y, decided, model.hierarchy, scored=scored, known=known),
         cafa=cafa_scores(Y, probs, model.hierarchy, model.information_accretion, scored=scored, known=known),
+        pictures=None
+        if pictures is None
+        else collect_pictures(
+            pictures,
+            Y,
+            probs,
+            decided,
+            nodes,
+            unsure=_positions(unsure_rows, row_numbers),
+            row_numbers=row_numbers,
+            known=known,
+            ids=ids,
+        ),
     )
+
+
+def _positions(rows: Sequence[UnsureRow], row_numbers: NDArray[np.int64] | None) -> list[int]:
+    if row_numbers is None:
+        return [row.row for row in rows]
+    positions = {number: position for position, number in enumerate(row_numbers.tolist())}
+    return [positions[row.row] for row in rows]
 
 
 def _columns(known: Bools | None, nodes: Bools) -> Bools | None:

@@ -7,12 +7,13 @@ attributes and no event handlers: the page's policy forbids them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 from rarenode._io.text import printable
 from rarenode.diagnosis.data_checks import FEW_ROWS
 from rarenode.report.charts import Chart, Section
+from rarenode.report.pictures import RunPictures
 from rarenode.report.run_report import Report, RunReport, UnsureNode, compare_runs, same_support
 from rarenode.training.model_card import Card, Code, Heading, Paragraph, Table
 
@@ -145,8 +146,8 @@ def comparison(report: Report, drawn: Sequence[Chart]) -> str:
     return words + table + "".join(_figure(chart) for chart in drawn if chart.section == "comparison")
 
 
-def unsure_rows(report: Report) -> str:
-    """The rows of which each run is least sure."""
+def unsure_rows(report: Report, figure: Callable[[RunPictures, int], str] | None = None) -> str:
+    """The rows of which each run is least sure; ``figure`` shows those that are pictures, with their names."""
     nodes = report.hierarchy.titles
     parts = []
     for run in report.runs:
@@ -162,6 +163,9 @@ def unsure_rows(report: Report) -> str:
             for row in run.unsure_rows
         ]
         head = ["row", "entropy, bits", "wrong nodes", "the most uncertain nodes"]
+        if run.pictures is not None and figure is not None:
+            shown = [figure(run.pictures, position) for position in run.pictures.unsure]
+            rows = [[picture, *row[1:]] for picture, row in zip(shown, rows, strict=True)]
         table = _table(head, rows, classes="plain rows")
         one = len(report.runs) == 1
         parts.append(table if one else f"<details><summary>{text(run.name)}</summary>{table}</details>")

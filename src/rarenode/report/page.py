@@ -25,6 +25,7 @@ from rarenode.plots.icicle import drawn_parents
 from rarenode.plots.svg import CSS
 from rarenode.report import html
 from rarenode.report.charts import Chart
+from rarenode.report.gallery import LINK, Gallery
 from rarenode.report.run_report import Report, RunReport
 
 DIGITS = 4
@@ -35,29 +36,36 @@ MARKER = re.compile(r"\{\{([a-z]+)\}\}")
 def render(report: Report, charts: Sequence[Chart], data: str) -> str:
     """The whole page. ``data`` is `page_data` as JSON."""
     first, *others = report.runs
+    gallery = Gallery(report) if any(run.pictures is not None for run in report.runs) else None
     several = f"{counted(len(report.runs), 'run')} over a hierarchy of {counted(len(report.hierarchy), 'node')}"
     return fill(
         data,
+        with_pictures=gallery is not None,
         title=escape(report.title),
         about=html.text(several if others else first.about),
         headline=html.headline(report),
         comparison=html.comparison(report, charts),
+        picturelink="" if gallery is None else LINK,
+        pictures="" if gallery is None else gallery.section(),
         charts=html.charts(charts),
-        rows=html.unsure_rows(report),
+        rows=html.unsure_rows(report, None if gallery is None else gallery.figure),
         examination=html.examinations(report),
         card=html.cards(report),
     )
 
 
-def fill(data: str, **parts: str) -> str:
+def fill(data: str, *, with_pictures: bool = False, **parts: str) -> str:
     """The template with JSON data for the script, and parts that are HTML already."""
-    style = f"{_asset('style.css')}\n{CSS}"
-    script = "\n".join(_asset(name) for name in _asset("order.txt").split())
+    style = "\n".join((_asset("style.css"), *((_asset("pictures.css"),) if with_pictures else ()), CSS))
+    names = (*_asset("order.txt").split(), *(("pictures.js",) if with_pictures else ()))
+    script = "\n".join(_asset(name) for name in names)
     filled = {
         "policy": f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:",
         "style": style,
         "script": script,
         "data": data,
+        "picturelink": "",
+        "pictures": "",
     } | parts
     # In one pass, so that markers in names are not filled.
     return MARKER.sub(lambda found: filled[found[1]], _asset("page.html"))

@@ -16,6 +16,7 @@ from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import CafaScores, HierarchicalScores, Summary, rarity_masks
 from rarenode.metrics.bootstrap import Deviations
+from rarenode.report.pictures import RunPictures
 from rarenode.thresholds.calibration_error import Reliability
 from rarenode.training import EpochRecord
 from rarenode.training.model_card import Card
@@ -86,6 +87,8 @@ class RunReport:
     """By aspect, hierarchical precision, recall and F1 of the decisions."""
     cafa: Mapping[str, CafaScores] = field(default_factory=dict)
     """By aspect, F-max and S-min of the probabilities."""
+    pictures: RunPictures | None = None
+    """If its rows are pictures."""
 
     @property
     def hierarchy(self) -> Hierarchy:

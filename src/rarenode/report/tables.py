@@ -9,8 +9,10 @@ from types import MappingProxyType
 
 import numpy as np
 
+from rarenode.diagnosis.examples import Example
 from rarenode.report.charts import RECALLS
-from rarenode.report.run_report import Report, by_depth, by_rarity, compare_runs
+from rarenode.report.pictures import RunPictures
+from rarenode.report.run_report import Report, RunReport, by_depth, by_rarity, compare_runs
 
 Row = dict[str, object]
 
@@ -107,6 +109,51 @@ def _unsure_rows(report: Report) -> Iterator[Row]:
                 }
 
 
+def _examples(report: Report) -> Iterator[Row]:
+    names = report.hierarchy.nodes
+    for run, pictures in _with_pictures(report):
+        for node in pictures.examples.nodes:
+            threshold = float(run.nodes.thresholds[node.column])
+            for kind, some in (("found", node.found), ("missed", node.missed), ("wrongly found", node.wrongly_found)):
+                for example in some:
+                    yield {
+                        "run": run.name,
+                        **_row_of(pictures, example),
+                        "node": names[node.column],
+                        "kind": kind,
+                        "probability": example.probability,
+                        "threshold": threshold if np.isfinite(threshold) else None,
+                    }
+
+
+def _confused_pairs(report: Report) -> Iterator[Row]:
+    names = report.hierarchy.nodes
+    for run, pictures in _with_pictures(report):
+        for pair in pictures.pairs:
+            for kind, some in (("confused", pair.confused), ("found", pair.found)):
+                for example in some:
+                    yield {
+                        "run": run.name,
+                        **_row_of(pictures, example),
+                        "labelled": names[pair.labelled],
+                        "predicted": names[pair.predicted],
+                        "confused_rows": pair.rows,
+                        "kind": kind,
+                        "probability": example.probability,
+                    }
+
+
+def _with_pictures(report: Report) -> Iterator[tuple[RunReport, RunPictures]]:
+    for run in report.runs:
+        if run.pictures is not None:
+            yield run, run.pictures
+
+
+def _row_of(pictures: RunPictures, example: Example) -> Row:
+    shown = pictures.rows[example.row]
+    return {"row": shown.row, "id": shown.id}
+
+
 def _changes(report: Report) -> Iterator[Row]:
     first, names = report.runs[0], report.hierarchy.nodes
     for run in report.runs[1:]:
@@ -136,6 +183,8 @@ TABLES: Mapping[str, Callable[[Report], Iterator[Row]]] = MappingProxyType(
         "calibration_error": _calibration_error,
         "training": _training,
         "unsure_rows": _unsure_rows,
+        "examples": _examples,
+        "confused_pairs": _confused_pairs,
         "changes": _changes,
     }
 )

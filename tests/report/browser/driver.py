@@ -86,11 +86,14 @@ def local(address: str) -> bool:
     return address.startswith(("file:", "data:", "blob:"))
 
 
-def keep(page: Page, name: str, *, full: bool = False) -> None:
-    """A screenshot, to be looked at: into RARENODE_SCREENSHOTS or build/screenshots."""
+def keep(page: Page, name: str, *, full: bool = False, part: str = "") -> None:
+    """A screenshot, to be looked at, of the page or a part of it: into RARENODE_SCREENSHOTS or build/screenshots."""
     folder = Path(os.environ.get("RARENODE_SCREENSHOTS", "build/screenshots"))
     folder.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=folder / f"{name}.png", full_page=full)
+    if part:
+        page.locator(part).screenshot(path=folder / f"{name}.png")
+    else:
+        page.screenshot(path=folder / f"{name}.png", full_page=full)
 
 
 def until(page: Page, condition: str, seconds: float = 20) -> None:
