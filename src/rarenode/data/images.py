@@ -162,6 +162,10 @@ class Images:
             self._values[key] = np.zeros((rows, width), dtype=dtype), np.zeros(rows, dtype=np.bool_)
         return self._values[key]
 
+    def forget(self, key: str) -> None:
+        """Free the memory of numbers that are no longer needed."""
+        self._values.pop(key, None)
+
     def keep_digest(self, row: int, digest: bytes) -> None:
         """Keep the sha256 of a picture's bytes, which `digests` then need not read."""
         place = self._rows[row]

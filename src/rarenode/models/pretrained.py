@@ -265,7 +265,7 @@ def _with_processor(name: str, config: dict[str, Any], processor: Mapping[str, A
     deviation = processor.get("image_std") or IMAGENET_DEVIATION
     crop = make_crop(chosen, round(chosen * max(ratio, 1.0)))
     with torch.device("meta"):
-        shape = _empty(config)(torch.zeros(1, 3, chosen, chosen)).shape
+        shape = _empty(config).eval()(torch.zeros(1, 3, chosen, chosen)).shape
     return Encoder(torch.nn.Identity(), crop, tuple(mean), tuple(deviation), int(shape[1]), _short(name), True, config)
 
 

@@ -24,6 +24,11 @@ def has_images(opened: Dataset | DatasetSplits) -> bool:
     return isinstance((opened if isinstance(opened, Dataset) else opened.train).X, Images)
 
 
+def pictures_of(rows: Dataset) -> Images | None:
+    """The pictures of rows, for a report; None if they are none."""
+    return rows.X if isinstance(rows.X, Images) else None
+
+
 def usable_rows(
     rows: Dataset, encoder: Encoder | None, settings: Settings, progress: Progress | None, *, train: bool = False
 ) -> Dataset:

@@ -36,6 +36,7 @@ from rarenode.run.predictions import Choice, Predictions, check_output, write_pr
 from rarenode.run.rows import (
     has_images,
     is_same_file,
+    pictures_of,
     training_rows,
     usable_parts,
     usable_rows,
@@ -410,6 +411,7 @@ class Run:
             thresholds=thresholds,
             known=rows.known,
             ids=rows.ids,
+            pictures=pictures_of(rows),
         )
         return replace(part, examination=self.files.examination())
 
@@ -519,7 +521,16 @@ class Run:
         if isinstance(opened, DatasetSplits):
             test = opened.test.with_labels_only()
             about = f"{opened.name}, test rows"
-            part = report_on_model(model, test.X, test.Y, name=name, rows=about, known=test.known, ids=test.ids)
+            part = report_on_model(
+                model,
+                test.X,
+                test.Y,
+                name=name,
+                rows=about,
+                known=test.known,
+                ids=test.ids,
+                pictures=pictures_of(test),
+            )
         elif model.settings.holds_out_rows and (self.folder / HELD_OUT).exists():
             held_out = self.files.held_out(model)
             numbers, probs = held_out["rows"], held_out["probs"]
@@ -538,6 +549,7 @@ class Run:
                 fitted_here=True,
                 known=None if rows.known is None else rows.known[numbers],
                 ids=None if rows.ids is None else [rows.ids[number] for number in numbers.tolist()],
+                pictures=pictures_of(rows.take(numbers)),
             )
         else:
             return

@@ -119,6 +119,8 @@ def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFol
             here: How = {**how, "folder": part, "title": f"fold {number} of {settings.cv}"}
             fold = _hold_out_rows(data, settings, kept, held_out, **here)
             model, probs[held_out] = fold.model, fold.probs
+            if settings.train_encoder and model.encoder is not None:
+                data.X.forget(model.encoder.fingerprint)
             if part is not None:
                 # An encoder that was not trained is the same for all folds, and large.
                 own = model.encoder if settings.train_encoder else None

@@ -22,8 +22,9 @@ from rarenode.errors import ArgumentError, DataError, Interrupted
 from rarenode.metrics import count_parents_together
 from rarenode.models import Blend, Forest, MlpEnsemble, Model, grow_forest
 from rarenode.models.encoder import Encoder
+from rarenode.models.pixels import PixelEncoder
 from rarenode.training.callbacks import Callback, EpochRecord
-from rarenode.training.embedding import embeddings
+from rarenode.training.embedding import embeddings, pixels
 from rarenode.training.loop import train_network
 from rarenode.training.model import TrainedModel, current_versions
 
@@ -70,22 +71,39 @@ def train_model(
         TrainingError, Interrupted, ResumeError, FileFormatError: see `train_network`.
     """
     data = require_labels(data, "training")
-    embedded = _embedded(data, encoder, settings)
-    preparation = Preparation.fit(embedded.X) if prepare else None
-    rows = _prepared(embedded, preparation)
-    watched = None
-    if valid is not None:
-        watched = _prepared(_embedded(require_labels(valid, "validation"), encoder, settings), preparation)
+    valid = None if valid is None else require_labels(valid, "validation")
+    trains_encoder = settings.train_encoder and isinstance(data.X, Images)
+    preparation = None
+    if trains_encoder:
+        rows = _pixels(data, encoder, settings)
+        watched = None if valid is None else _pixels(valid, encoder, settings)
+    else:
+        rows = _embedded(data, encoder, settings)
+        preparation = Preparation.fit(rows.X) if prepare else None
+        rows = _prepared(rows, preparation)
+        watched = None if valid is None else _prepared(_embedded(valid, encoder, settings), preparation)
     models: list[Model] = []
     history: tuple[EpochRecord, ...] = ()
     engine = ""
     with nullcontext() if folder is None else sole_use(folder), _naming_what_takes_memory(rows, settings):
         if "mlp" in settings.models:
             network = train_network(
-                rows, settings, valid=watched, folder=folder, resume=resume, callback=callback, title=title
+                rows,
+                settings,
+                encoder=PixelEncoder(encoder.module, encoder.input) if trains_encoder and encoder is not None else None,
+                valid=watched,
+                folder=folder,
+                resume=resume,
+                callback=callback,
+                title=title,
             )
             models.append(network.model)
             history, engine = network.history, network.engine
+            if encoder is not None and network.encoder_state is not None:
+                encoder = encoder.with_arrays(network.encoder_state)
+                rows = _encoded(rows, data.X, encoder)
+                if watched is not None and valid is not None:
+                    _encoded(watched, valid.X, encoder)  # whoever predicts them next finds their embeddings
         if "forest" in settings.models:
             models.append(_grow(rows, settings, callback))
     return TrainedModel(
@@ -143,6 +161,22 @@ def _embedded(data: Dataset, encoder: Encoder | None, settings: Settings) -> Dat
     if encoder is None:
         raise ArgumentError("the rows are pictures; an encoder is needed to train on them")
     return replace(data, X=embeddings(data.X, encoder, n_jobs=settings.n_jobs))
+
+
+def _pixels(data: Dataset, encoder: Encoder | None, settings: Settings) -> Dataset:
+    """The rows with pixels in place of pictures, for an encoder that is trained."""
+    if encoder is None:
+        raise ArgumentError("the rows are pictures; an encoder is needed to train on them")
+    if "mlp" not in settings.models:
+        raise ArgumentError(f"train_encoder needs a network, and model={settings.model!r} has none; choose mlp+forest")
+    return replace(data, X=pixels(data.X, encoder.crop, n_jobs=settings.n_jobs), feature_names=None)
+
+
+def _encoded(rows: Dataset, images: Images, encoder: Encoder) -> Dataset:
+    """Rows of pixels with the embeddings of a trained encoder in their place, which are also kept with the pictures."""
+    values = encoder.encode(rows.X)
+    images.keep(encoder.fingerprint, np.arange(len(images)), values)
+    return replace(rows, X=values)
 
 
 def _prepared(data: Dataset, preparation: Preparation | None) -> Dataset:
