@@ -62,7 +62,8 @@ def test_training_is_that_of_a_plain_loop(frozen_norms: bool) -> None:
         mean, deviation = (np.array(values)[None, :, None, None] for values in (PIXELS.mean, PIXELS.deviation))
         module.train()
         if frozen_norms:
-            module[1].eval(), module[5].eval()  # type: ignore[index]
+            for place in (1, 5):
+                module[place].eval()  # type: ignore[index]
         features = module(torch.tensor((images - mean) / deviation))
         hidden = (features @ head["layer0.weight"].T + head["layer0.bias"]).relu()
         probs = (hidden @ head["layer1.weight"].T + head["layer1.bias"]).sigmoid()
@@ -71,7 +72,7 @@ def test_training_is_that_of_a_plain_loop(frozen_norms: bool) -> None:
         constrained = (1 - y) * highest + y * among_positives
         loss = -(y * constrained.log() + (1 - y) * (1 - constrained).log()).mean()
         optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimiser.step()
         assert engine.step(X, Y) == pytest.approx(float(loss.detach()), rel=1e-5)
         learned = engine.parameters()
@@ -179,7 +180,7 @@ def test_an_encoders_own_dropout_follows_from_seed_and_step() -> None:
     assert ours == theirs
     seen: list[torch.Tensor] = []
     encoder = tiny_encoder(dropout=0.5)
-    encoder.module[3].register_forward_hook(lambda _, given, out: seen.append((out == 0) & (given[0] != 0)))  # type: ignore[operator, index]
+    encoder.module[3].register_forward_hook(lambda _, given, out: seen.append((out == 0) & (given[0] != 0)))  # type: ignore[index]
     engine = engine_of(encoder)
     for _ in range(2):
         engine.step(*batch(0))
@@ -234,7 +235,7 @@ def test_which_devices_use_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_pixels_that_are_none_are_refused() -> None:
     engine = engine_of(tiny_encoder())
     X, Y = batch(0)
-    with pytest.raises(DataError, match="images must be uint8 .* got float32"):
+    with pytest.raises(DataError, match=r"images must be uint8 .* got float32"):
         engine.step(X.astype(np.float32), Y)
     with pytest.raises(DataError, match=r"got uint8 \(8, 191\)"):
         engine.logits(X[:, 1:])
