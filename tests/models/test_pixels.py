@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from rarenode.engines.augmentation import augment
 from rarenode.errors import ArgumentError, DataError
 from rarenode.models.pixels import PixelEncoder, PixelInput
 from tests.pictures import PIXELS, SIZE, pictures, tiny_encoder, tiny_module
@@ -17,7 +19,6 @@ def test_images_are_scaled_and_normalised_pixels_with_the_channels_first() -> No
     X = pictures(5).X
     images = tiny_encoder().images(torch.tensor(X))
     assert images.dtype == torch.float32
-    assert images.is_contiguous(memory_format=torch.channels_last)
     for row, y, x, channel in [(0, 0, 0, 0), (1, 2, 3, 1), (4, SIZE - 1, SIZE - 1, 2), (2, 0, 5, 2), (3, 5, 0, 0)]:
         value = X[row, (y * SIZE + x) * 3 + channel] / 255
         expected = (value - PIXELS.mean[channel]) / PIXELS.deviation[channel]
@@ -46,6 +47,14 @@ def test_features_are_those_of_the_module() -> None:
     assert not encoder.training
     assert torch.equal(encoder(X), encoder.module(encoder.images(X)))
     assert encoder.state_dict().keys() == {f"module.{name}" for name in encoder.module.state_dict()}
+
+
+def test_the_channels_come_last_in_memory() -> None:
+    encoder = tiny_encoder()
+    assert all(w.is_contiguous(memory_format=torch.channels_last) for w in encoder.parameters() if w.ndim == 4)
+    change = partial(augment, kinds=("flip", "crop", "colour"), seed=0, step=0)
+    for images in (encoder.images(torch.tensor(pictures(3).X)), encoder.images(torch.tensor(pictures(3).X), change)):
+        assert images.is_contiguous(memory_format=torch.channels_last)
 
 
 def test_weights_become_float32() -> None:
