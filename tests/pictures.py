@@ -18,7 +18,7 @@ from rarenode.data.reef import make_reef
 from rarenode.models.encoder import Encoder
 
 SIZE = 32
-TINY = {
+TINY: dict[str, dict[str, Any]] = {
     "resnet": {
         "embedding_size": 8,
         "hidden_sizes": [8, 16],
@@ -108,7 +108,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def small_settings(encoder: Path | str, **changes: Any) -> Settings:
     """A training of a second or less."""
-    small = {
+    small: dict[str, Any] = {
         "encoder": str(encoder),
         "image_size": SIZE,
         "hidden_size": 12,

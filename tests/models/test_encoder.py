@@ -112,10 +112,10 @@ def test_a_module_stays_as_it_is() -> None:
 
 
 def test_numbers_that_are_not_finite() -> None:
-    module = nn.Sequential(nn.Flatten(), nn.Linear(48, 2))
-    encoder = Encoder.from_module(module, size=4, name="mine")
+    layer = nn.Linear(48, 2)
+    encoder = Encoder.from_module(nn.Sequential(nn.Flatten(), layer), size=4, name="mine")
     with torch.no_grad():
-        module[1].weight.fill_(torch.inf)
+        layer.weight.fill_(torch.inf)
     with pytest.raises(DataError, match="mine returned numbers that are not finite"):
         encoder.encode(noise(1, 4))
 
