@@ -16,13 +16,13 @@ from safetensors.numpy import save_file
 from rarenode._io.arrays import layout_of, read_arrays, read_note, write_arrays
 from rarenode.errors import FileFormatError
 
-DTYPES = st.sampled_from([np.float32, np.float64, np.int32, np.int64])
+DTYPES = st.sampled_from([np.float32, np.float64, np.int32, np.int64, np.bool_])
 ARRAYS: dict[str, Any] = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.array([1, 2], dtype=np.int64)}
 
 
 @given(
     arrays=st.dictionaries(
-        st.text("abc.0", min_size=1), DTYPES.flatmap(lambda d: hnp.arrays(d, hnp.array_shapes(min_side=0)))
+        st.text("abc.0", min_size=1), DTYPES.flatmap(lambda d: hnp.arrays(d, hnp.array_shapes(min_dims=0, min_side=0)))
     ),
     note=st.text(st.characters(codec="utf-8")),
 )

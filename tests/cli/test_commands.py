@@ -46,11 +46,14 @@ class TestFit:
             "focus": "gmu", "u0": 0.5, "k": 2.0, "schedule": "linear", "schedule_by": "batch",
             "schedule_towards": "w0", "mix": 0.5, "epochs": 1, "patience": 4, "batch_size": 8, "learning_rate": 0.01,
             "weight_decay": 0.0, "reduction": "sum", "seed": 7, "engine": "torch", "device": "cpu", "n_jobs": 1,
-            "checkpoint_epochs": 1, "checkpoint_minutes": 2.0,
+            "checkpoint_epochs": 1, "checkpoint_minutes": 2.0, "encoder": "vit", "image_size": 64,
+            "train_encoder": False, "encoder_learning_rate": 0.01, "encoder_batchnorm": "frozen",
+            "augmentation": "flip", "precision": "float32",
         }  # fmt: skip
         assert set(expected) == set(Settings.model_fields) - {"cv"}
         for name, value in expected.items():
-            options += [f"--{name.replace('_', '-')}", str(value)]
+            option = name.replace("_", "-")
+            options += [f"--no-{option}"] if value is False else [f"--{option}", str(value)]
         succeed("fit", data, "--out", tmp_path / "run", *options, "--quiet", "--no-report")
         assert Run(tmp_path / "run").settings.to_dict() == expected | {"cv": None}
 

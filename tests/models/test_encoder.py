@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from rarenode.errors import ArgumentError, DataError
 from rarenode.models.encoder import ROWS_TOGETHER, Encoder, folded, layout_of, make_crop, mixed
-from tests.pictures import noise, plain_encoder
+from tests.encoders import noise, plain_encoder
 
 MEAN, DEVIATION = (0.1, 0.2, 0.3), (0.5, 0.6, 0.7)
 

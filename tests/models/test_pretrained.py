@@ -17,7 +17,7 @@ from rarenode.data.decoding import Crop
 from rarenode.errors import ArgumentError, MissingFileError
 from rarenode.models.encoder import IMAGENET_DEVIATION, IMAGENET_MEAN, ROWS_TOGETHER
 from rarenode.models.pretrained import from_description, load_encoder, materialised
-from tests.pictures import SIZE, TINY, encoder_folder, noise, tiny_encoder, tiny_model
+from tests.encoders import SIZE, TINY, encoder_folder, noise, tiny_encoder, tiny_model
 
 transformers = pytest.importorskip("transformers")
 __all__ = ["encoder_folder"]

@@ -19,7 +19,8 @@ ANOTHER: dict[str, Any] = {
     "ensemble": "dropout", "weighting": "none", "w0": 0.5, "side": "both", "classes": "binary", "focus": "gmu",
     "u0": 0.5, "k": 2.0, "schedule": "linear", "schedule_by": "epoch", "schedule_towards": "w0", "mix": 0.5,
     "reduction": "sum", "learning_rate": 0.5, "weight_decay": 0.5, "batch_size": 5, "epochs": 7, "seed": 1,
-    "patience": 3, "model": "mlp+forest", "n_trees": 5,
+    "patience": 3, "model": "mlp+forest", "n_trees": 5, "encoder": "vit", "image_size": 64, "train_encoder": True,
+    "encoder_learning_rate": 0.5, "encoder_batchnorm": "frozen", "augmentation": "none", "precision": "bfloat16",
 }  # fmt: skip
 """A value that is neither the default nor the paper's, for each setting that makes another training."""
 COMPUTATION: list[dict[str, Any]] = [

@@ -24,22 +24,22 @@ from rarenode.report.run_report import BandCurve
 from rarenode.report.tables import TABLES
 from rarenode.thresholds import Thresholds
 from rarenode.training.model_card import Code, Heading, Paragraph, plain, to_markdown
+from tests.report.drawings import Drawings
 from tests.report.reading import Page, parse_json
 from tests.report.runs import DAG, HISTORY, Counts, model_over, nodes_with, rows_over, run_of
 
 Lines = list[dict[str, str]]
 SCORED = np.array([node != "z" for node in DAG.nodes])
-CSV = ("nodes.csv", *(f"{name}.csv" for name in TABLES if name not in ("examples", "confused_pairs")))
-"""All but those of pictures."""
+CSV = ("nodes.csv", *(f"{name}.csv" for name in TABLES))
 
 
 @pytest.fixture(scope="module")
 def runs() -> tuple[RunReport, RunReport]:
-    """Two runs with everything; of the second no deviations are known."""
+    """Two runs with everything; of the second neither deviations nor pictures are known."""
     values = np.array([0.3, 0.5, 0.2, 0.4, 0.1, np.inf, 0.3, 0.2])
     model = model_over(DAG, scored=SCORED).with_thresholds(Thresholds(values, "drop_orphans", "by hand"))
     rows = rows_over(DAG)
-    one = report_on_model(model, *rows, name="first, of two", rows="my rows")
+    one = report_on_model(model, *rows, name="first, of two", rows="my rows", pictures=Drawings(len(rows.Y)))
     two = report_on_model(model, *rows, name="second", rows="my rows", thresholds="fixed:0.1")
     return one, replace(two, deviations=None, history=())
 
@@ -311,7 +311,14 @@ class TestHostileNames:
         hierarchy = Hierarchy.from_edges([("top", name) for name in self.NAMES])
         model, rows = model_over(hierarchy), rows_over(hierarchy)
         runs = tuple(
-            report_on_model(model, *rows, name=f"{name}{words}", rows=words, thresholds=f"fixed:{at}")
+            report_on_model(
+                model,
+                *rows,
+                name=f"{name}{words}",
+                rows=words,
+                thresholds=f"fixed:{at}",
+                pictures=Drawings(len(rows.Y)),
+            )
             for name, at, words in (("a", 0.05, " ".join(self.NAMES)), ("b", 0.95, "\ud800"))
         )
         write_report(Report(runs), tmp_path / "page.html")

@@ -35,7 +35,7 @@ from rarenode.training.embedding import (
     usable,
 )
 from tests.data.picture_files import encoded, gradient
-from tests.pictures import cache, plain_encoder
+from tests.encoders import cache, plain_encoder
 
 __all__ = ["cache"]
 ROWS = 3 * ROWS_TOGETHER + 2
@@ -253,7 +253,7 @@ def test_a_name_that_no_folder_can_have(folder: Path, encoder: Encoder, monkeypa
 FILLING = """
 import sys
 import numpy as np
-from tests.pictures import plain_encoder
+from tests.encoders import plain_encoder
 from rarenode.data.images import Images
 from rarenode.training import embedding
 

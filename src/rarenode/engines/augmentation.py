@@ -6,8 +6,6 @@ dropout is: there is no generator whose state would have to be saved.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -22,7 +20,7 @@ COLOUR = 0.2
 """Brightness and contrast change by at most this factor."""
 
 
-def augment(images: Tensor, kinds: Collection[Augmentation], seed: int, step: int) -> Tensor:
+def augment(images: Tensor, kinds: tuple[Augmentation, ...], seed: int, step: int) -> Tensor:
     """Varied images of the same shape (rows, 3, size, size), values from 0 to 1.
 
     Args:

@@ -128,8 +128,8 @@ class TorchEngine:
         for name, value in self._trained.items():
             self.optimiser.state[value] = {
                 "step": torch.tensor(float(self.steps)),
-                "exp_avg": torch.tensor(state["adam.m." + _public(name)], device=self.device),
-                "exp_avg_sq": torch.tensor(state["adam.v." + _public(name)], device=self.device),
+                "exp_avg": _like(value, state["adam.m." + _public(name)]),
+                "exp_avg_sq": _like(value, state["adam.v." + _public(name)]),
             }
 
     def _masks(self, layer: int, rows: int, width: int) -> Tensor:
@@ -142,6 +142,11 @@ class TorchEngine:
 
     def _there(self, array: NDArray[np.generic]) -> Tensor:
         return torch.tensor(array, device=self.device)
+
+
+def _like(value: Tensor, array: NDArray[np.float32]) -> Tensor:
+    """The array as a tensor that lies in memory as another does: sums may be rounded differently where it does not."""
+    return torch.empty_like(value).copy_(torch.tensor(array))
 
 
 def _public(name: str) -> str:

@@ -77,7 +77,8 @@ class PixelEncoder(torch.nn.Module):
         module: from normalised images (rows, 3, size, size), float32, to features (rows, width).
         pixels: what images it wants.
 
-    Its weights become float32, in which they are trained and kept. It starts in evaluation mode.
+    Its weights become float32, in which they are trained and kept. It starts in evaluation mode. In memory the channels
+    come last, in images as in weights: so convolutions are fastest.
     """
 
     mean: Tensor
@@ -85,7 +86,7 @@ class PixelEncoder(torch.nn.Module):
 
     def __init__(self, module: torch.nn.Module, pixels: PixelInput) -> None:
         super().__init__()
-        self.module = module.float()
+        self.module: torch.nn.Module = module.float().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.pixels = pixels
         for name in ("mean", "deviation"):
             values = torch.tensor(getattr(pixels, name), dtype=torch.float32).reshape(1, CHANNELS, 1, 1)
@@ -103,7 +104,7 @@ class PixelEncoder(torch.nn.Module):
         return features
 
     def images(self, pixels: Tensor, change: Change | None = None) -> Tensor:
-        """What the encoder gets: normalised images (rows, 3, size, size). In memory the channels stay last."""
+        """What the encoder gets: normalised images (rows, 3, size, size)."""
         self.pixels.check(pixels)
         size = self.pixels.size
         values = pixels.reshape(len(pixels), size, size, CHANNELS).permute(0, 3, 1, 2).to(torch.float32) / 255

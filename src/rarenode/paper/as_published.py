@@ -16,6 +16,8 @@ from rarenode.data.catalogue import find_entry
 from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.preparation import as_float32, known_means, standardisation
 from rarenode.data.sources import load_dataset
+from rarenode.paper.pictures import HYPERPARAMETERS as OF_PICTURES
+from rarenode.paper.pictures import PICTURES
 
 REBUILT = "_rebuilt"
 """The ending of a dataset's name whose training file is a reconstruction; published numbers are of the original."""
@@ -47,21 +49,23 @@ HYPERPARAMETERS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     }
 )
 """The paper's hyperparameters of each dataset."""
-Family = Literal["FUN", "GO", "others"]
+Family = Literal["FUN", "GO", "others", "pictures"]
 
 
 def family_of(dataset: str) -> Family:
-    """FunCat, Gene Ontology, or neither.
+    """FunCat, Gene Ontology, pictures, or none of these.
 
     >>> family_of("expr_FUN_rebuilt"), family_of("enron")
     ('FUN', 'others')
     """
+    if dataset in PICTURES:
+        return "pictures"
     original = dataset.removesuffix(REBUILT)
     return "FUN" if original.endswith("_FUN") else "GO" if original.endswith("_GO") else "others"
 
 
 def settings_for(dataset: str, **changes: Any) -> Settings:
-    """The paper's settings for a dataset of the catalogue, with changes.
+    """The paper's settings for a dataset of the catalogue or of `PICTURES`, with changes.
 
     A dataset that is not in the paper gets the hyperparameters that all datasets share.
 
@@ -72,6 +76,8 @@ def settings_for(dataset: str, **changes: Any) -> Settings:
     >>> settings_for("cellcycle_FUN", n_members=10).epochs
     106
     """
+    if dataset in PICTURES:
+        return Settings.preset("paper", **{**OF_PICTURES, **changes})
     name = find_entry(dataset).name.removesuffix(REBUILT)
     return Settings.preset("paper", **{**COMMON, **HYPERPARAMETERS.get(name, {}), **changes})
 

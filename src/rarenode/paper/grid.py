@@ -15,11 +15,14 @@ from rarenode.errors import ArgumentError
 from rarenode.models import MlpEnsemble
 from rarenode.objective.weights import FORMS
 from rarenode.paper.as_published import settings_for
+from rarenode.paper.pictures import PICTURES, PictureDataset
 from rarenode.paper.record_settings import decisive, default_of, differing
 from rarenode.paper.spec import Protocol, Spec
 
 FOLDS = 3
 """Of the protocol ``cross_fit``."""
+EMBEDDING, ENCODER_COST = 2048, 2000
+"""The usual width of an embedding, and what training an encoder costs for each pixel, in parameters of heads."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,9 @@ class Cell:
     dataset: str
     settings: Settings
     protocol: Protocol = "paper"
+    factor: float | None = None
+    """See `Method`."""
+    fraction: float | None = None
 
     @property
     def name(self) -> str:
@@ -37,7 +43,9 @@ class Cell:
         shown = {name: value for name, value in self.decisive.items() if value != usual.get(name, default_of(name))}
         if self.protocol != "paper":
             shown["protocol"] = self.protocol
+        shown |= self.of_pictures
         text = ",".join(f"{name}={value}" for name, value in sorted(shown.items()))
+        text = text.replace("/", "_").replace(":", "_")  # in the name of an encoder, but not of a file
         return f"{text[:120]}-{self.fingerprint[:12]}"
 
     @property
@@ -47,7 +55,14 @@ class Cell:
         A setting that is added to rarenode later does not change it, as long as it has its default.
         """
         content = [self.dataset, differing(self.settings)] + ([] if self.protocol == "paper" else [self.protocol])
+        content += [self.of_pictures] if self.of_pictures else []
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode("ascii")).hexdigest()
+
+    @property
+    def of_pictures(self) -> dict[str, float]:
+        """Its training factor and fraction, as far as it has any."""
+        both = {"factor": self.factor, "fraction": self.fraction}
+        return {name: value for name, value in both.items() if value is not None}
 
     @property
     def decisive(self) -> dict[str, Any]:
@@ -57,7 +72,10 @@ class Cell:
     @property
     def cost(self) -> float:
         """About how long it takes, in no particular unit: the parameters that all steps update."""
-        entry, settings = find_entry(self.dataset), self.settings
+        settings = self.settings
+        if self.dataset in PICTURES:
+            return self._cost_of_pictures(PICTURES[self.dataset])
+        entry = find_entry(self.dataset)
         valid = None if self.protocol == "held_out" else entry.file("valid")
         rows = sum(file.rows for file in (entry.file("train"), valid) if file is not None)
         trainings = FOLDS if self.protocol == "cross_fit" else 1  # each fold without its part, then once with all
@@ -65,6 +83,16 @@ class Cell:
         shapes = MlpEnsemble.from_settings(settings, entry.features, entry.nodes).parameter_shapes.values()
         per_step = sum(map(math.prod, shapes)) + 20_000 * settings.n_members  # a pass has its own cost
         return trainings * settings.epochs * rows * (1 + clones) / settings.batch_size * per_step
+
+
+    def _cost_of_pictures(self, pictures: PictureDataset) -> float:
+        settings = self.settings
+        steps = settings.epochs * math.ceil((self.fraction or 1.0) * pictures.rows / settings.batch_size)
+        shapes = MlpEnsemble.from_settings(settings, EMBEDDING, pictures.nodes).parameter_shapes.values()
+        pixels = settings.batch_size * (settings.image_size or 224) ** 2
+        encoder = ENCODER_COST * pixels if settings.train_encoder else 0
+        trainings = FOLDS if self.protocol == "cross_fit" else 1
+        return trainings * steps * (sum(map(math.prod, shapes)) + encoder)
 
 
 @dataclass(frozen=True)
@@ -117,7 +145,9 @@ def cell(spec: Spec, dataset: str, method: str, seed: int) -> Cell:
     """The training of one method on one dataset with one seed."""
     (chosen,) = (candidate for candidate in spec.all_methods if candidate.name == method)
     settings = simplest(chosen.settings_for(dataset, spec.settings, seed))
-    return Cell(dataset, settings, spec.protocol_of(chosen))
+    # All of the trained weights, or all rows, are what other trainings have too.
+    factor, fraction = (None if value == 1 else value for value in (chosen.factor, chosen.fraction))
+    return Cell(dataset, settings, spec.protocol_of(chosen), factor, fraction)
 
 
 def simplest(settings: Settings) -> Settings:

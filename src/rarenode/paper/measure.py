@@ -18,18 +18,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode._io.text import counted
+from rarenode.config import Settings
 from rarenode.data.dataset import Dataset, DatasetSplits
+from rarenode.data.images import Images
 from rarenode.data.split import HierarchicalSplit
 from rarenode.errors import ArgumentError
 from rarenode.metrics import node_scores, summary
 from rarenode.models import MlpEnsemble
+from rarenode.models.encoder import Encoder
 from rarenode.paper.as_published import load_as_published
 from rarenode.paper.grid import FOLDS, Cell
+from rarenode.paper.pictures import PICTURES, encoder_for, fraction_of, load_pictures
 from rarenode.paper.record import DatasetNodes, FixedScores, PredictedNodes, Record, Training
 from rarenode.paper.spec import Protocol
 from rarenode.paper.store import Probabilities
 from rarenode.training import Callback, Plan, TrainedModel, train_model
+from rarenode.training.embedding import embeddings
 from rarenode.training.out_of_fold import cross_fit
+from rarenode.training.train import How
 
 SPLIT = HierarchicalSplit(share=0.2, seed=0)
 """Holds out training rows of a dataset that has no validation rows."""
@@ -80,7 +86,16 @@ def divide(splits: DatasetSplits, protocol: Protocol) -> DividedRows:
 @lru_cache(maxsize=3)
 def load_once(name: str, root: Path | None) -> DatasetSplits:
     """`load_as_published`, with a small cache: a grid returns to a dataset for every method."""
-    return load_as_published(name, root)
+    return load_pictures(name, root) if name in PICTURES else load_as_published(name, root)
+
+
+def embed_all(splits: DatasetSplits, encoder: Encoder | None, settings: Settings) -> None:
+    """Compute the embeddings of all parts, unless the encoder will be trained and changes them anyway."""
+    if encoder is None or settings.train_encoder:
+        return
+    for part in (splits.train, splits.valid, splits.test):
+        if part is not None:
+            embeddings(part.X, encoder)
 
 
 # --- trainings -----------------------------------------------------------------------------------------------------
@@ -98,17 +113,25 @@ def measure(
         callback: is called after every step and epoch.
     """
     splits = load_once(cell.dataset, root)
+    rows, settings, encoder = splits.train_and_valid, cell.settings, None
+    if cell.fraction is not None:
+        rows = fraction_of(splits, cell.fraction)
+        settings = settings.model_copy(update={"batch_size": min(settings.batch_size, len(rows))})
+    if isinstance(rows.X, Images):
+        encoder = encoder_for(settings, cell.dataset, cell.factor)
+        embed_all(splits, encoder, settings)
     _reset_peak()
     steps = _Steps(callback)
     model = train_model(
-        splits.train_and_valid, cell.settings, prepare=False, folder=work, resume=work is not None, callback=steps
+        rows, settings, encoder=encoder, prepare=False, folder=work, resume=work is not None, callback=steps
     )
     peak = _peak_bytes()
     test, scored = splits.test, splits.scored
     probs = model.predict_proba(test.X)
     scores = node_scores(test.Y, probs >= 0.5)
     predicted = np.flatnonzero((scores.predicted > 0) & scored)
-    shape = MlpEnsemble.from_settings(cell.settings, test.n_features, len(splits.hierarchy))
+    features = test.n_features if encoder is None else encoder.width
+    shape = MlpEnsemble.from_settings(cell.settings, features, len(splits.hierarchy))
     record = Record(
         **dict(_describe(cell, model, sum(epoch.seconds for epoch in model.history))),
         fixed=FixedScores(
@@ -129,7 +152,7 @@ def measure(
         hierarchy=splits.hierarchy.fingerprint,
         names=splits.hierarchy.nodes,
         scored=tuple(scored.tolist()),
-        training_rows=tuple(model.training_positives.tolist()),
+        training_rows=tuple(splits.train_and_valid.Y.sum(axis=0, dtype=np.int64).tolist()),
         test_rows=tuple(scores.support.tolist()),
     )
     return record, nodes
@@ -139,16 +162,18 @@ def predict_unseen(
     cell: Cell, rows: DividedRows, *, work: Path | None = None, callback: Callback | None = None
 ) -> Probabilities:
     """Train under a protocol that holds out rows, and predict held-out and test rows; see `measure`."""
-    resume = work is not None
+    how: How = {"prepare": False, "folder": work, "resume": work is not None, "callback": callback}
+    if isinstance(rows.training.X, Images):
+        # The paper trains heads on embeddings as they are; what is beyond the paper standardises them.
+        how |= {"prepare": True, "encoder": encoder_for(cell.settings, cell.dataset)}
+        embed_all(rows.splits, how["encoder"], cell.settings)
     if cell.protocol == "cross_fit":
         began = perf_counter()
         settings = cell.settings.changed(cv=FOLDS)
-        fitted = cross_fit(rows.training, settings, prepare=False, folder=work, resume=resume, callback=callback)
+        fitted = cross_fit(rows.training, settings, **how)
         model, held_out, seconds = fitted.model, fitted.probs, perf_counter() - began
     else:
-        model = train_model(
-            rows.training, cell.settings, prepare=False, folder=work, resume=resume, callback=callback
-        )
+        model = train_model(rows.training, cell.settings, **how)
         held_out, seconds = model.predict_proba(rows.held_out.X), sum(epoch.seconds for epoch in model.history)
     test = model.predict_proba(rows.splits.test.X)
     return Probabilities(_describe(cell, model, seconds), len(model.history), held_out, test)
@@ -159,6 +184,8 @@ def _describe(cell: Cell, model: TrainedModel, seconds: float) -> Training:
         dataset=cell.dataset,
         settings=cell.settings,
         protocol=cell.protocol,
+        factor=cell.factor,
+        fraction=cell.fraction,
         engine=model.engine,
         versions=dict(model.versions),
         machine=f"{platform.system()} {platform.machine()}, {counted(os.cpu_count() or 1, 'core')}",

@@ -86,7 +86,7 @@ def make_queue(folder: Path, entries: Sequence[Entry] | None = None) -> list[Que
         FileFormatError: a record is damaged.
     """
     listed = [(entry.title, entry.tasks()) for entry in (default_entries() if entries is None else entries)]
-    listed.append((REST, [task for name in spec_names() for task in tasks(load_spec(name))]))
+    listed.append((REST, [task for name in spec_names() if load_spec(name).queued for task in tasks(load_spec(name))]))
     missing = {
         task.cell.fingerprint: task
         for task in merge_tasks(task for _, its in listed for task in its)

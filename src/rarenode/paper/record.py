@@ -197,6 +197,10 @@ class Training(_Part):
     dataset: str
     settings: RecordSettings
     protocol: Protocol = "paper"
+    factor: Share | None = None
+    """The training factor of the encoder; see `Method`."""
+    fraction: Share | None = None
+    """How much of the training rows was used; None: all."""
     engine: str
     versions: dict[str, str]
     machine: str
@@ -207,12 +211,13 @@ class Training(_Part):
 
     def is_of(self, cell: Cell) -> bool:
         """Whether it is the training of a cell."""
-        return (self.dataset, self.protocol, decisive(self.settings)) == (cell.dataset, cell.protocol, cell.decisive)
+        ours = self.dataset, self.protocol, decisive(self.settings), self.factor, self.fraction
+        return ours == (cell.dataset, cell.protocol, cell.decisive, cell.factor, cell.fraction)
 
     @property
     def cell(self) -> Cell:
         """The cell that it belongs to."""
-        return Cell(self.dataset, self.settings, self.protocol)
+        return Cell(self.dataset, self.settings, self.protocol, self.factor, self.fraction)
 
 
 FORMATS: dict[str, tuple[str, type[_Part]]] = {
@@ -256,6 +261,9 @@ class Record(Training):
         parts: dict[str, Any] = {name: values.pop(name) for name, _ in FORMATS.values()}
         if self.protocol == "paper":
             del values["protocol"]  # as in the first records, which knew no other
+        for name in ("factor", "fraction"):
+            if values[name] is None:
+                del values[name]
         form, part = next((form, name) for form, (name, _) in FORMATS.items() if parts[name] is not None)
         return {"format": form, **values, **parts[part]}
 

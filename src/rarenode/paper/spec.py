@@ -6,13 +6,14 @@ method is one more ``[[methods]]``. Nothing in a spec is executed.
 
     title = "..."                               what it shows
     about = "..."                               where it is in the paper, and what to know
-    datasets = ["cellcycle_FUN", ...]           names of the catalogue
+    datasets = ["cellcycle_FUN", ...]           names of the catalogue, or of `PICTURES`
     seeds = 3                                   trainings of each method on each dataset, with the seeds 0, 1, 2
     one_seed = ["seq_FUN"]                      datasets with a single training of each method
     bold = "others"                             or the names of the baselines to exceed
     settings = { n_members = 10 }               of all methods, on top of the paper's hyperparameters of a dataset
     reductions = { of = "dropout", against = "GMU", measures = ["seconds_per_epoch", "f1"] }      see `Reductions`
     protocol = "held_out"                       see `Protocol`
+    queued = false                              left out by `rarenode paper queue`
     decisions = ["fixed", "expected_f1"]        threshold strategies to score, where rows are held out
 
     [[methods]]
@@ -22,6 +23,8 @@ method is one more ``[[methods]]``. Nothing in a spec is executed.
     seeds = 1                                   instead of the spec's
     protocol = "cross_fit"                      instead of the spec's
     preset = "best"                             instead of the paper's hyperparameters
+    factor = 0.5                                pictures: the training factor of the encoder; see `load_encoder`
+    fraction = 0.1                              how much of the training rows to use
 
     [[sweeps]]                                  one method for each value, named "GMU, members=2"
     series = "GMU"
@@ -59,6 +62,7 @@ from rarenode.config.choices import Preset, parse_strategy, strategy_text
 from rarenode.data.catalogue import find_entry
 from rarenode.errors import ArgumentError, FileFormatError, MissingFileError
 from rarenode.paper.as_published import REBUILT, settings_for
+from rarenode.paper.pictures import PICTURES
 
 Measure = Literal["f1", "precision", "recall", "bin_ap", "ap", "seconds_per_epoch", "steps_per_second", "memory_mb"]
 Protocol = Literal["paper", "held_out", "cross_fit"]
@@ -81,11 +85,16 @@ NONE, IMBALANCE = "None", ("imbalance_fun", "imbalance_go")
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Count = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
 Published = NotNegative | tuple[NotNegative, NotNegative]
 
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+OF_PICTURES = ("factor", "fraction")
+"""What a method may vary besides settings, and a sweep may sweep."""
 
 
 class Method(_Part):
@@ -98,6 +107,10 @@ class Method(_Part):
     protocol: Protocol | None = None
     preset: Preset = "paper"
     """Where other settings come from: the paper's hyperparameters of a dataset, or the preset ``best``."""
+    factor: Share | None = None
+    """The training factor of an encoder: the share of its trained weights, the rest being random ones."""
+    fraction: Annotated[float, Field(gt=0, le=1)] | None = None
+    """How much of the training rows to use; None: all."""
 
     def settings_for(self, dataset: str, common: Mapping[str, Any], seed: int = 0) -> Settings:
         """How to train on a dataset, in a spec whose methods have some settings in common.
@@ -123,16 +136,30 @@ class Sweep(_Part):
     datasets: tuple[str, ...] | None = None
     seeds: Count | None = None
     protocol: Protocol | None = None
+    factor: Share | None = None
+    """As in `Method`."""
+    fraction: Annotated[float, Field(gt=0, le=1)] | None = None
 
     def method(self, value: float | int | str) -> Method:
         """The method of one value."""
+        of_rows = self.setting in OF_PICTURES
+        rest: dict[str, Any] = {"factor": self.factor, "fraction": self.fraction}
         return Method(
             name=f"{self.series}, {self.label or self.setting}={value}",
-            settings=self.settings | {self.setting: value},
+            settings=self.settings if of_rows else self.settings | {self.setting: value},
             datasets=self.datasets,
             seeds=self.seeds,
             protocol=self.protocol,
+            **rest | ({self.setting: value} if of_rows else {}),
         )
+
+
+class Pair(_Part):
+    """Two series of a sweep to compare."""
+
+    label: Name
+    of: Name
+    against: Name
 
 
 class Panel(_Part):
@@ -140,14 +167,19 @@ class Panel(_Part):
 
     ``sweep``: measures over a swept setting, a line for each series and measure. ``nodes``: a measure of the most
     frequent nodes, a line for each method. ``methods``: a measure of each method, averaged over datasets.
+    ``difference``: one series minus another over a swept setting, a line for each pair. ``advantage``: that divided by
+    the other. ``hierarchy``: the tree, with a measure of every method in each node.
     """
 
-    kind: Literal["sweep", "nodes", "methods"]
+    kind: Literal["sweep", "nodes", "methods", "difference", "advantage", "hierarchy"]
     title: str
     measures: Annotated[tuple[Measure, ...], Field(min_length=1)]
     setting: str | None = None
     nodes: Count = 20
     methods: tuple[str, ...] | None = None
+    pairs: tuple[Pair, ...] = ()
+    by_dataset: bool = False
+    """One chart for each dataset, where it would otherwise be an average."""
 
 
 class Reductions(_Part):
@@ -175,6 +207,8 @@ class Spec(_Part):
     sweeps: tuple[Sweep, ...] = ()
     panels: tuple[Panel, ...] = ()
     reductions: Reductions | None = None
+    queued: bool = True
+    """Whether `rarenode paper queue` trains it; not if the data are not to be had."""
     published: dict[str, dict[str, dict[Measure, Published]]] = {}
 
     @property
@@ -218,7 +252,8 @@ class Spec(_Part):
         if not names:
             raise ValueError("there is no method")
         for dataset in self.datasets:
-            find_entry(dataset)
+            if dataset not in PICTURES:
+                find_entry(dataset)
             if self.datasets.count(dataset) > 1:
                 raise ValueError(f"{dataset!r} is among the datasets twice")
         for name in self.one_seed:
@@ -250,6 +285,10 @@ class Spec(_Part):
             if protocol != "cross_fit" and settings.patience is not None:
                 use = "are used for training" if protocol == "paper" else "decisions are fitted to"
                 raise ValueError(f"method {method.name!r}: patience needs validation rows, which {use}")
+            if (method.factor, method.fraction) != (None, None) and protocol != "paper":
+                raise ValueError(f"method {method.name!r}: factor and fraction need protocol = 'paper'")
+            if method.factor is not None and not set(method.datasets or self.datasets) <= PICTURES.keys():
+                raise ValueError(f"method {method.name!r}: a training factor is for pictures")
             for dataset in method.datasets or ():
                 _among(dataset, self.datasets, f"method {method.name!r}: datasets")
         for name in ("bold", "panels", "reductions", "published") if self.decisions else ():

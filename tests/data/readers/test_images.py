@@ -21,7 +21,7 @@ from rarenode.data.table_options import Expected, TableOptions
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.training.embedding import usable
 from tests.data.picture_files import encoded
-from tests.pictures import plain_encoder
+from tests.encoders import plain_encoder
 
 TREE = Hierarchy.from_paths(["Biota > Corals", "Biota > Sponges"])
 NAMES = ("a.png", "b b.jpg", "deep/ç.png")
