@@ -11,7 +11,8 @@ from rarenode.config import Settings
 from rarenode.errors import FileFormatError, MissingFileError
 from rarenode.paper.as_published import settings_for
 from rarenode.paper.grid import cell, tasks
-from rarenode.paper.spec import Measure, Spec, load_spec, spec_names
+from rarenode.paper.panel import Measure
+from rarenode.paper.spec import Spec, load_spec, spec_names
 
 SHIPPED = {
     *("imbalance_fun", "imbalance_go", "focal_fun", "focal_go", "focal_others", "lpros_weighting", "dropout_compute"),

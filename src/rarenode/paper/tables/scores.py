@@ -14,7 +14,7 @@ from dataclasses import asdict
 
 from rarenode._io.text import counted
 from rarenode.paper.comparison.scores import COSTS, DECISIVE, SCORES, Comparison, Difference, Estimate, Figure, Row
-from rarenode.paper.spec import Measure
+from rarenode.paper.panel import Measure
 from rarenode.paper.tables.markdown import NOTHING, REBUILT_SIGN, dataset_name, escape, line, recorded
 
 HEADINGS: dict[Measure, str] = {
