@@ -287,7 +287,7 @@ def _empty(config: Mapping[str, Any]) -> Backbone:
     values = {name: value for name, value in config.items() if name != "model_type"}
     try:
         made = library.AutoConfig.for_model(config["model_type"], **values)
-        return Backbone(library.AutoModel.from_config(made, trust_remote_code=False, dtype=torch.float32))
+        return Backbone(library.AutoModel.from_config(made, trust_remote_code=False, dtype=torch.float32)).eval()
     except (ValueError, KeyError) as error:
         raise ArgumentError(f"the transformers library has no such encoder: {str(error)[:200]}") from None
 
