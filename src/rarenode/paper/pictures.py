@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
@@ -34,7 +34,7 @@ from rarenode.data.dataset import Dataset, DatasetSplits, scored_nodes
 from rarenode.data.reef import make_reef
 from rarenode.data.table_options import TableOptions
 from rarenode.errors import MissingFileError
-from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy import Hierarchy, read_hierarchy
 from rarenode.models.encoder import Encoder
 from rarenode.models.pretrained import load_encoder
 
@@ -142,13 +142,19 @@ def _larvae(root: Path) -> Dataset:
     return replace(rows, Y=rows.Y[:, columns], hierarchy=branch, scored=np.ones(len(branch), dtype=np.bool_))
 
 
+@cache
+def benthicnet_e_hierarchy() -> Hierarchy:
+    """The 13 nodes of BenthicNet-E, named by their numbers."""
+    with resources.as_file(resources.files("rarenode.paper") / "benthicnet_e.csv") as path:
+        return read_hierarchy(path)
+
+
 def _benthicnet_e(root: Path) -> Dataset:
     folder = root / "benthicnet_e"
-    with resources.as_file(resources.files("rarenode.paper") / "benthicnet_e.csv") as hierarchy:
-        return _table(folder / "labels.csv", folder / "images", labels="nodes", hierarchy=hierarchy)
+    return _table(folder / "labels.csv", folder / "images", labels="nodes", hierarchy=benthicnet_e_hierarchy())
 
 
-def _table(table: Path, images: Path, *, hierarchy: Path | None = None, **options: Any) -> Dataset:
+def _table(table: Path, images: Path, *, hierarchy: Hierarchy | None = None, **options: Any) -> Dataset:
     if not table.exists():
         raise MissingFileError(f"{table} is not there; RARENODE_DATA names the folder that holds the data")
     from rarenode.data.readers import read  # noqa: PLC0415
