@@ -74,7 +74,7 @@ def titles_and_datasets(panel: Panel, title: str, datasets: Sequence[str]) -> li
 def note_on(common: Sequence[str], datasets: Sequence[str], absent: Sequence[str], *, titled: bool = False) -> str:
     """Which datasets a chart shows, unless its title says so, and what it leaves out."""
     if not common:
-        return "no dataset has all the trainings that this needs yet"
+        return f"{'this dataset has not' if titled else 'no dataset has'} all the trainings that this needs yet"
     over = common[0] if len(common) == 1 else f"mean over {len(common)} datasets: {', '.join(common)}"
     parts = [] if titled else [over]
     if len(common) < len(datasets):

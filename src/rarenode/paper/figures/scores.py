@@ -71,20 +71,22 @@ def score_charts(spec: Spec, records: Records, folder: Path, datasets: Sequence[
 def _charts(spec: Spec, found: Records, datasets: Sequence[str], folder: Path) -> Iterable[Chart]:
     if not spec.panels:
         yield from _published_and_ours(spec, found, datasets)
+    begun = [dataset for dataset in datasets if any(dataset == name for name, _ in found)]
     for panel in spec.panels:
+        shown = begun if panel.by_dataset else datasets
         if panel.kind in SWEPT:
-            yield from swept_charts(spec, panel, found, datasets)
+            yield from swept_charts(spec, panel, found, shown)
             continue
         for measure in panel.measures:
             title = title_of(panel, measure, len(panel.measures) > 1)
             if panel.kind == "methods":
-                for shown, some in titles_and_datasets(panel, title, datasets):
-                    yield _methods(spec, panel, shown, measure, found, some)
-                continue
-            for dataset in datasets:
-                if panel.kind == "nodes":
+                for named, some in titles_and_datasets(panel, title, shown):
+                    yield _methods(spec, panel, named, measure, found, some)
+            elif panel.kind == "nodes":
+                for dataset in datasets:
                     yield _nodes(spec, panel, title, measure, found, dataset, folder)
-                else:
+            else:
+                for dataset in begun:
                     yield tree_chart(panel, f"{title}, {dataset}", measure, found, dataset, folder)
 
 

@@ -1,8 +1,7 @@
 """`tree_chart`: a hierarchy, with a score of every method in each of its nodes.
 
-Records have counts of nodes, and beside them is ``nodes.json`` with their names, but not the edges of the hierarchy.
-They follow from names that are paths, and BenthicNet-E's come with the package. The fingerprint in ``nodes.json`` tells
-whether they are the right ones.
+Records have counts of nodes, and beside them is ``nodes.json`` with their names, which tell the hierarchy of a dataset
+of pictures; see `told_hierarchy`. So no data are needed to draw it.
 """
 
 from __future__ import annotations
@@ -10,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rarenode.errors import HierarchyError
-from rarenode.hierarchy import Hierarchy, Terms
 from rarenode.paper.comparison.scores import Estimate
 from rarenode.paper.figures.charts import Chart, Line, Tree
 from rarenode.paper.figures.points import node_values, note_on, over_seeds, scale_of
 from rarenode.paper.panel import Measure, Panel
-from rarenode.paper.pictures import benthicnet_e_hierarchy
+from rarenode.paper.pictures import told_hierarchy
 from rarenode.paper.record import DatasetNodes
 from rarenode.paper.store import Records, read_nodes
 
-SEPARATOR = " > "
 MOST_NODES = 60
 """More would not be legible on a page."""
 
@@ -34,9 +30,9 @@ def tree_chart(panel: Panel, title: str, measure: Measure, found: Records, datas
     methods = panel.methods or ()
     absent = [method for method in methods if (dataset, method) not in found]
     if len(absent) == len(methods):
-        return _without(title, note_on((), (dataset,), ()))
+        return _without(title, note_on((), (dataset,), (), titled=True))
     nodes = read_nodes(folder, dataset)
-    hierarchy = hierarchy_of(nodes)
+    hierarchy = told_hierarchy(nodes.names, nodes.hierarchy)
     if hierarchy is None or not hierarchy.is_tree:
         return _without(title, f"the names of the nodes of {dataset} do not tell a tree, which this needs")
     if len(hierarchy) > MOST_NODES:
@@ -67,19 +63,6 @@ def tree_chart(panel: Panel, title: str, measure: Measure, found: Records, datas
             scored=nodes.scored,
         ),
     )
-
-
-def hierarchy_of(nodes: DatasetNodes) -> Hierarchy | None:
-    """The hierarchy of some nodes, with short titles; None if it cannot be told."""
-    titles = {name: name.rpartition(SEPARATOR)[2] for name in nodes.names}
-    above = {name: name.rpartition(SEPARATOR)[0] for name in nodes.names}
-    edges = [(above[name], name) for name in nodes.names if above[name] in titles]
-    try:
-        plain = Hierarchy.from_edges(edges, nodes.names)
-    except HierarchyError:
-        return None
-    known = plain.with_terms(Terms(tuple(titles[name] for name in plain.nodes))), benthicnet_e_hierarchy()
-    return next((each for each in known if each.fingerprint == nodes.hierarchy and each.nodes == nodes.names), None)
 
 
 def _of_scored(means: Sequence[Estimate | None], nodes: DatasetNodes) -> tuple[Estimate | None, ...]:
