@@ -47,6 +47,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _no_cache_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Embeddings of test pictures never reach the cache of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setenv("RARENODE_CACHE", str(tmp_path_factory.mktemp("embeddings")))
+        yield
+
+
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """A server on this machine, reached directly."""

@@ -3,7 +3,7 @@
 ===========================  ========================================================================================
 EXIF rotation                applied
 palette, grey, 1 bit, CMYK   converted to RGB
-alpha                        laid over white, as browsers do
+alpha, transparent colour    laid over white, as browsers do
 16 bit                       divided by 257; by 16 if no value exceeds 4095, as cameras store 12 bits in 16 (noted)
 floating point               0 to 1, or 0 to 255 (noted)
 animated, several pages      the first frame (noted)
@@ -13,12 +13,16 @@ too many pixels              `DataError`; the limit is Pillow's, twice ``PIL.Ima
 not a picture                `DataError`; `FORMATS` are known
 ===========================  ========================================================================================
 
-Only the formats of `FORMATS` are opened, so the rest of Pillow's decoders is out of reach of a hostile file.
+Only the formats of `FORMATS` are opened, so the rest of Pillow's decoders is out of reach of a hostile file. An MPO
+file, as cameras with two lenses write it, is a JPEG, and its further pictures are previews.
+
+What Pillow has to say about large pictures and odd metadata is not shown: it does not name the file.
 """
 
 from __future__ import annotations
 
 import io
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,11 +32,15 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from rarenode.errors import DataError
 
-FORMATS = ("JPEG", "PNG", "TIFF", "BMP", "GIF", "WEBP", "PPM", "MPO")
+FORMATS = ("JPEG", "PNG", "TIFF", "BMP", "GIF", "WEBP", "PPM")
 SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".ppm", ".pgm")
 TWELVE_BITS = 4095
 SIXTEEN_BITS = 65535
 THUMBNAIL_QUALITY = 80
+BLANK = "all of it has one colour"
+
+warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
+warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 
 
 @dataclass(frozen=True)
@@ -84,8 +92,8 @@ def decode(content: bytes, near: int | None = None) -> Decoded:
         raise DataError(f"it is damaged ({str(error)[:100] or type(error).__name__})") from None
     if frames > 1:
         note = f"the first of {frames} frames"
-    elif not note and _is_blank(image):
-        note = "all of it has one colour"
+    elif _is_blank(image):
+        note = BLANK
     return Decoded(image, note)
 
 
@@ -117,7 +125,7 @@ def thumbnail(content: bytes, size: int) -> bytes:
 
 def _as_rgb(image: Image.Image) -> tuple[Image.Image, str]:
     mode = image.mode
-    if mode == "RGB":
+    if mode == "RGB" and "transparency" not in image.info:
         return image, ""
     if mode.startswith("I"):
         return _from_integers(np.asarray(image).astype(np.int64))

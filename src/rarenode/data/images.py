@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import threading
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -54,12 +55,18 @@ class ImageFile:
             if is_archive(self.root):
                 return _read_member(self.root, self.name)
             path = self.root / self.name
-            size = path.stat().st_size
-            if size > MOST_BYTES:
-                raise DataError(f"it has {size:,} bytes, more than the {MOST_BYTES:,} of a picture")
+            about = path.stat()
+            if not stat.S_ISREG(about.st_mode):  # reading a pipe may never end
+                raise DataError("it cannot be read: it is no ordinary file")
+            if about.st_size > MOST_BYTES:
+                raise DataError(f"it has {about.st_size:,} bytes, more than the {MOST_BYTES:,} of a picture")
             return path.read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, UnicodeError):
             raise DataError("there is no such file") from None
+        except DataError:
+            raise
+        except ValueError as error:  # a character that no name can have
+            raise DataError(f"it cannot be read: {error}") from None
         except OSError as error:
             raise DataError(f"it cannot be read: {error.strerror or error}") from None
 
@@ -223,7 +230,8 @@ def list_names(root: Path) -> Iterator[str]:
         FileFormatError: the archive is damaged.
     """
     if is_archive(root):
-        yield from (name for name in _archive(root).namelist() if not name.endswith("/") and not _is_hidden(name))
+        distinct = dict.fromkeys(_archive(root).namelist())  # of files with the same name, the last one counts
+        yield from (name for name in distinct if not name.endswith("/") and not _is_hidden(name))
     elif is_dir(root):
         for folder, folders, names in os.walk(root):
             folders[:] = sorted(name for name in folders if not name.startswith("."))

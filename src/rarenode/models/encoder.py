@@ -27,6 +27,8 @@ IMAGENET_MEAN, IMAGENET_DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 SIZE, RESIZE_RATIO = 224, 256 / 224
 """Where a model does not say what it wants."""
 MOST_SIZE = 4_096
+DECIMALS = 3
+"""Of the embedding that a fingerprint contains; more would differ between machines."""
 ROWS_TOGETHER = 8
 """Pictures are encoded in batches of just so many, the last one padded: with another number, convolutions are
 computed by other code, which rounds differently."""
@@ -91,6 +93,9 @@ class Encoder:
         """sha256 of everything that an embedding depends on besides the picture."""
         digest = hashlib.sha256(repr((self.crop, self.mean, self.deviation, type(self.module).__name__)).encode())
         digest.update(json.dumps(self.config, sort_keys=True).encode())
+        if self.config is None:  # nothing tells what its code does; what it does to a picture tells much of it
+            seen = self.encode(np.random.default_rng(0).integers(0, 256, (1, self.input.width), dtype=np.uint8))
+            digest.update(repr(self.module).encode() + np.round(seen.astype(np.float64), DECIMALS).tobytes())
         for name, array in sorted(self.arrays().items()):
             digest.update(f"{name}{array.dtype.str}{array.shape};".encode())
             digest.update(np.ascontiguousarray(array).data)
@@ -158,7 +163,7 @@ def mixed(trained: Encoder, other: Encoder, factor: float) -> Encoder:
     arrays = {
         name: (factor * ours[name] + (1 - factor) * theirs[name]).astype(ours[name].dtype)
         if ours[name].dtype.kind == "f"
-        else ours[name]
+        else (ours if factor >= 0.5 else theirs)[name]  # such as the number of batches that statistics are of
         for name in ours
     }
     return replace(trained.with_arrays(arrays), name=f"{factor:g} {trained.name}", is_pretrained=factor > 0)
@@ -187,7 +192,7 @@ def folded(module: torch.nn.Module, size: int) -> torch.nn.Module:
         for (first, conv), (second, norm) in pairwise(children):
             if not (isinstance(conv, torch.nn.Conv2d) and isinstance(norm, torch.nn.BatchNorm2d)):
                 continue
-            if conv.out_channels == norm.num_features:
+            if conv.out_channels == norm.num_features and norm.track_running_stats:
                 setattr(parent, first, torch.nn.utils.fuse_conv_bn_eval(conv, norm))
                 setattr(parent, second, torch.nn.Identity())
     example = torch.rand(2, 3, size, size, generator=torch.Generator().manual_seed(0))
@@ -204,6 +209,6 @@ def make_crop(size: int, resize: int | None) -> Crop:
         ArgumentError: the square is empty, or larger than the picture or than any encoder needs.
     """
     resize = round(size * RESIZE_RATIO) if resize is None else resize
-    if not 1 <= size <= resize <= 2 * MOST_SIZE:
+    if not 1 <= size <= min(resize, MOST_SIZE) or resize > 2 * MOST_SIZE:
         raise ArgumentError(f"a picture cannot be scaled to {resize} pixels and cut to {size}")
     return Crop(resize, size)

@@ -15,6 +15,7 @@ import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
@@ -26,7 +27,7 @@ from platformdirs import user_cache_path
 from safetensors import SafetensorError, safe_open
 
 from rarenode._io.arrays import Arrays, Layout, read_arrays, read_note, write_arrays
-from rarenode._io.files import replacing
+from rarenode._io.files import is_dir, replacing
 from rarenode._io.progress import Progress
 from rarenode._io.text import counted, printable
 from rarenode.data.dataset import Dataset
@@ -116,10 +117,10 @@ def embed(
         return Findings({}, {}, 0)
     there = EmbeddingCache((cache_folder() if cache is None else cache) / key[:32], encoder.width)
     display = Progress(quiet=True) if progress is None else progress
-    display.start("pictures", len(missing))
+    total = len(missing)
+    display.start("pictures", total)
     problems: dict[int, str] = {}
     notes: dict[int, str] = {}
-    found: list[tuple[int, bytes]] = []
     batch: list[tuple[int, bytes, Pixels]] = []
     computed = done = 0
 
@@ -132,32 +133,32 @@ def embed(
         batch.clear()
 
     try:
-        with limited_threads(n_jobs):
-            for row, digest, decoded in _decoded(images, missing, encoder.crop, n_jobs, there.has):
-                done += 1
-                if isinstance(decoded, str):
-                    problems[row] = decoded
-                elif decoded is None:
-                    found.append((row, digest))
-                else:
-                    batch.append((row, digest, decoded.pixels))
-                    if decoded.note:
-                        notes[row] = decoded.note
-                if len(batch) == ROWS_TOGETHER:
+        while len(missing):
+            found: list[tuple[int, bytes]] = []
+            with limited_threads(n_jobs):
+                for row, digest, decoded in _decoded(images, missing, encoder.crop, n_jobs, there.has):
+                    done += 1
+                    if isinstance(decoded, str):
+                        problems[row] = decoded
+                    elif decoded is None:
+                        found.append((row, digest))
+                    else:
+                        batch.append((row, digest, decoded.pixels))
+                        if decoded.note:
+                            notes[row] = decoded.note
+                    if len(batch) == ROWS_TOGETHER:
+                        encode()
+                    display.update(done, f"{done:,} of {total:,} pictures", "pictures/s")
+                if batch:
                     encode()
-                display.update(done, f"{done:,} of {len(missing):,} pictures", "pictures/s")
-            if batch:
-                encode()
+            missing = np.array([row for row, _ in found], dtype=np.int64)
+            values, is_there = there.get([digest for _, digest in found])
+            images.keep(key, missing[is_there], values[is_there])
+            missing = missing[~is_there]  # in a file that is damaged, and that the cache no longer trusts
+            done -= len(missing)
     finally:
         there.flush()
         display.stop()
-    if found:
-        rows = np.array([row for row, _ in found])
-        values, is_there = there.get([digest for _, digest in found])
-        images.keep(key, rows[is_there], values[is_there])
-        if not is_there.all():  # a file of the cache is damaged; it is gone by now
-            again = embed(images, encoder, cache=cache, n_jobs=n_jobs, progress=progress)
-            return Findings({**problems, **again.problems}, {**notes, **again.notes}, computed + again.computed)
     return Findings(problems, notes, computed)
 
 
@@ -328,7 +329,7 @@ class EmbeddingCache:
         self._new: dict[bytes, NDArray[np.float32]] = {}
         self._since = monotonic()
         self._warned = False
-        for path in sorted(folder.glob(f"*{SUFFIX}")) if folder.is_dir() else []:
+        for path in sorted(folder.glob(f"*{SUFFIX}")) if is_dir(folder) else []:
             try:
                 with safe_open(path, framework="numpy") as content:
                     digests = content.get_tensor("digests")
@@ -371,7 +372,7 @@ class EmbeddingCache:
             self._warned = True
 
     def get(self, digests: list[bytes]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Embeddings (rows, width), and for which rows they are there; a damaged file is removed."""
+        """Embeddings (rows, width), and for which rows they are there; a damaged file is forgotten, and removed."""
         values = np.zeros((len(digests), self.width), dtype=np.float32)
         there = np.zeros(len(digests), dtype=np.bool_)
         by_file: dict[Path, list[tuple[int, int]]] = {}
@@ -380,7 +381,9 @@ class EmbeddingCache:
             by_file.setdefault(path, []).append((row, place))
         for path, wanted in by_file.items():
             content = self._read(path)
-            if content is not None:
+            if content is None:
+                self._places = {key: place for key, place in self._places.items() if place[0] != path}
+            else:
                 rows, places = (np.array(each) for each in zip(*wanted, strict=True))
                 values[rows], there[rows] = content[places], True
         return values, there
@@ -394,5 +397,6 @@ class EmbeddingCache:
             }
             return read_arrays(path, layout)["values"]
         except (FileFormatError, OSError, ValueError, KeyError, TypeError):
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
             return None

@@ -8,6 +8,7 @@ A folder of folders has labels: the path of a picture's folder is its label, ``c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,7 +17,7 @@ import polars as pl
 from rarenode._io.text import counted
 from rarenode.data.dataset import Dataset
 from rarenode.data.decoding import SUFFIXES
-from rarenode.data.images import ImageFile, Images, find_names, list_names
+from rarenode.data.images import ImageFile, Images, find_names, is_archive, list_names
 from rarenode.data.readers.frames import Table
 from rarenode.data.table_options import Expected, TableOptions
 from rarenode.errors import ArgumentError, DataError, FileFormatError
@@ -38,10 +39,11 @@ def image_columns(options: TableOptions, expected: Expected | None, names: Seque
     return [] if column is None else [column, *(name for name in SITE if name in names)]
 
 
-def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions]:
+def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions, Table]:
     """The pictures that a table names, one in each row; and the options with their column, which is also the id.
 
-    Whether each file is there is found out when it is read.
+    Whether each file is there is found out when it is read. Where only dataset, site and image together are unique,
+    they are the ids, which the table that is returned then has.
 
     Raises:
         ArgumentError: the column of pictures is not there.
@@ -57,13 +59,22 @@ def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions
         row = int(cells.is_null().arg_max() or 0)
         raise table.error(row, f"column {column!r} is blank; every row needs a picture")
     wanted = cells.to_list()
-    if options.id is None and cells.n_unique() < len(cells):
-        row = int((~cells.is_first_distinct()).arg_max() or 0)
-        problem = f"the picture {wanted[row][:80]!r} in column {column!r} appears twice"
-        advice = "write all its labels in one row, or name a column of unique ids (--id)"
-        raise table.error(row, f"{problem}; {advice}")
-    root = _root(table, options)
     sites = [table.frame[name].cast(pl.String).to_list() for name in SITE] if set(SITE) <= set(names) else None
+    update = {"image": column}
+    if options.id is None:
+        keys = (
+            cells if sites is None else pl.Series("/".join(map(str, each)) for each in zip(*sites, wanted, strict=True))
+        )
+        if keys.n_unique() < len(keys):
+            row = int((~keys.is_first_distinct()).arg_max() or 0)
+            problem = f"the picture {keys[row][:80]!r} in column {column!r} appears twice"
+            advice = "write all its labels in one row, or name a column of unique ids (--id)"
+            raise table.error(row, f"{problem}; {advice}")
+        if cells.n_unique() == len(cells):
+            update["id"] = column
+        else:
+            table = replace(table, ids=tuple(keys.to_list()))
+    root = _root(table, options)
     candidates = [
         _candidates(name, None if sites is None else (sites[0][row], sites[1][row])) for row, name in enumerate(wanted)
     ]
@@ -72,8 +83,7 @@ def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions
         tried = ", ".join(str(root / name) for name in candidates[0][:3])
         raise DataError(f"{table.name}: none of its {counted(len(wanted), 'picture')} is there; looked for {tried}")
     chosen = (name if name is not None else wanted[row] for row, name in enumerate(found))
-    update = {"image": column} | ({"id": column} if options.id is None else {})
-    return Images(ImageFile(root, name) for name in chosen), options.model_copy(update=update)
+    return Images(ImageFile(root, name) for name in chosen), options.model_copy(update=update), table
 
 
 def unused_columns(names: Sequence[str], options: TableOptions) -> tuple[str, ...]:
@@ -122,21 +132,20 @@ def read_image_folder(
     from rarenode.data.readers.tables import make_dataset  # noqa: PLC0415 (it needs this module for its own pictures)
 
     wants = Expected(expected.hierarchy, None, reading=expected.reading, images=True) if expected is not None else None
-    return make_dataset(
-        table, options.model_copy(update=update), hierarchy=hierarchy, expected=wants, labels=labels
-    )
+    return make_dataset(table, options.model_copy(update=update), hierarchy=hierarchy, expected=wants, labels=labels)
 
 
 def _below(root: Path) -> Images:
     try:
         return Images.below(root)
-    except DataError:
+    except FileFormatError:
+        raise
+    except DataError as error:
+        if is_archive(root):
+            raise FileFormatError(root, None, "it is an archive without pictures") from error
         tables = sorted(name for name in list_names(root) if Path(name).suffix.lower() in (".csv", ".tsv", ".parquet"))
-        if not tables:
-            raise
-        raise FileFormatError(
-            root, None, f"it is a folder without pictures; name a file in it, such as {root / tables[0]}"
-        ) from None
+        what = f"such as {root / tables[0]}" if tables else f"or a pattern such as {root / '*.csv'}"
+        raise FileFormatError(root, None, f"it is a folder without pictures; name a file in it, {what}") from None
 
 
 def _image_column(options: TableOptions, names: Sequence[str]) -> str | None:

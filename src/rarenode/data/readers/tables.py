@@ -128,7 +128,7 @@ def make_dataset(
     options = _resolve(table, options, labels, is_new=expected is None)
     images = None
     if options.has_images if expected is None else expected.images:
-        images, options = images_of(table, options)
+        images, options, table = images_of(table, options)
     wanted: list[str]
     if images is not None:
         wanted = []

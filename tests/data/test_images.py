@@ -1,0 +1,340 @@
+"""Images: where pictures are, which are found, how they are read, and what is kept of them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import struct
+import threading
+import warnings
+import zipfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from rarenode import Dataset, Hierarchy
+from rarenode.data import images as images_module
+from rarenode.data.features import take_rows
+from rarenode.data.images import ImageFile, Images, are_images, as_images, find_names, list_names
+from rarenode.errors import DataError, FileFormatError, MissingFileError
+from tests.data.picture_files import encoded, gradient
+
+NAMES = ("a.png", "b b.JPG", "corals/c.jpeg", "corals/déjà vu.tif", "corals/deep/x'y\"(1) [2] %20 #.png", "日本/鯨.gif")
+
+
+def content(number: int) -> bytes:
+    """A different small picture for each number."""
+    return encoded(Image.new("RGB", (3, 2), (number % 256, number // 256, 7)), "PNG")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for number, name in enumerate(NAMES):
+        path = tmp_path / "photos" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content(number))
+    return tmp_path / "photos"
+
+
+def zipped(folder: Path, *, compression: int = zipfile.ZIP_DEFLATED) -> Path:
+    path = folder.with_suffix(".zip")
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for file in sorted(folder.rglob("*")):
+            archive.write(file, file.relative_to(folder).as_posix())
+    return path
+
+
+Place = Callable[[Path], Path]
+PLACES = [pytest.param(lambda folder: folder, id="folder"), pytest.param(zipped, id="zip")]
+
+
+def unreadable(file: ImageFile) -> str:
+    with pytest.raises(DataError) as caught:
+        file.read()
+    return str(caught.value)
+
+
+# --- which are found -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_all_pictures_below(folder: Path, place: Place) -> None:
+    (folder / "notes.txt").write_text("no picture")
+    (folder / "empty").mkdir()
+    found = Images.below(place(folder))
+    assert found.names == tuple(sorted(NAMES))
+    assert len(found) == len(NAMES)
+    assert found.shape == (len(NAMES), 1)
+    assert {file.name: file.read() for file in found.files} == {name: content(n) for n, name in enumerate(NAMES)}
+    assert as_images(str(place(folder))).names == found.names
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_hidden_files_are_left_out(folder: Path, place: Place) -> None:
+    for name in (".hidden.png", ".thumbs/x.png", "corals/._c.jpeg", "__MACOSX/corals/._c.jpeg"):
+        path = folder / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_bytes(content(99))
+    assert Images.below(place(folder)).names == tuple(sorted(NAMES))
+
+
+def test_what_a_mac_packs_is_left_out(folder: Path) -> None:
+    archive = zipped(folder)
+    with zipfile.ZipFile(archive, "a") as opened:
+        opened.writestr("__MACOSX/a.png", content(9))
+    assert Images.below(archive).names == tuple(sorted(NAMES))
+
+
+def test_a_name_that_is_twice_in_an_archive_is_one_picture(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python warns of what it writes here
+        archive.writestr("a.png", content(1))
+        archive.writestr("a.png", content(2))
+    assert Images.below(tmp_path / "a.zip").names == ("a.png",)
+    assert Images.below(tmp_path / "a.zip").file(0).read() == content(2)  # as programs that unpack it have it
+
+
+def test_no_pictures(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError, match="nowhere"):
+        Images.below(tmp_path / "nowhere")
+    with pytest.raises(MissingFileError, match="nowhere"):
+        Images.below(tmp_path / "nowhere.zip")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("a")
+    with pytest.raises(DataError, match=r"notes contains no picture.*\.jpg"):
+        Images.below(tmp_path / "notes")
+    with pytest.raises(FileFormatError, match="expected a folder"):
+        list(list_names(tmp_path / "notes" / "a.txt"))
+
+
+def test_forms_of_pictures(folder: Path) -> None:
+    paths = [folder / name for name in NAMES]
+    images = as_images(paths)
+    assert [file.read() for file in images.files] == [content(number) for number in range(len(NAMES))]
+    assert as_images(images) is images
+    assert all(are_images(form) for form in (images, paths, tuple(map(str, paths)), folder, str(folder)))
+    assert not any(are_images(form) for form in ([], [[1.0]], np.zeros((2, 3)), None, [paths[0], 3]))
+    with pytest.raises(DataError, match="pictures must be"):
+        as_images([paths[0], 3])
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_first_candidate_that_is_there(folder: Path, place: Place) -> None:
+    (folder / "taken.png").mkdir()
+    wanted = [["a", "a.png"], ["x.png"], ["corals/c.jpeg", "a.png"], [], ["taken.png"]]
+    assert find_names(wanted, place(folder)) == ["a.png", None, "corals/c.jpeg", None, None]
+    with pytest.raises(MissingFileError):
+        find_names(wanted, folder / "nowhere")
+
+
+# --- how they are read -----------------------------------------------------------------------------------------------
+
+
+def test_files_that_cannot_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert unreadable(ImageFile(folder, "no.png")) == "there is no such file"
+    assert "cannot be read" in unreadable(ImageFile(folder, "corals"))
+    assert "cannot be read" in unreadable(ImageFile(folder, f"{'x' * 5000}.png"))
+    assert unreadable(ImageFile(folder, "a\0.png"))
+    assert unreadable(ImageFile(folder, "\ud800.png"))
+    os.mkfifo(folder / "pipe.png")
+    assert "no ordinary file" in unreadable(ImageFile(folder, "pipe.png"))  # reading it would never end
+    monkeypatch.setattr(images_module, "MOST_BYTES", 10)
+    assert "more than the 10" in unreadable(ImageFile(folder, "a.png"))
+
+
+def test_an_archive_that_is_none(tmp_path: Path, folder: Path) -> None:
+    (tmp_path / "text.zip").write_text("no archive")
+    with pytest.raises(FileFormatError, match=r"text\.zip.*damaged, or no zip archive"):
+        Images.below(tmp_path / "text.zip")
+    archive = zipped(folder)
+    archive.write_bytes(archive.read_bytes()[:-40])
+    with pytest.raises(FileFormatError, match="damaged"):
+        Images.below(archive)
+
+
+def test_a_damaged_member_spoils_no_other(folder: Path) -> None:
+    archive = zipped(folder, compression=zipfile.ZIP_STORED)
+    whole = archive.read_bytes()
+    place = whole.index(content(0)) + 40
+    archive.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    assert "cannot be unpacked" in unreadable(ImageFile(archive, "a.png"))
+    assert ImageFile(archive, "b b.JPG").read() == content(1)
+    assert "contains no such file" in unreadable(ImageFile(archive, "no.png"))
+
+
+def test_damaged_compression(folder: Path) -> None:
+    (folder / "noise.png").write_bytes(b"abc" * 1000)
+    archive = zipped(folder)
+    whole = bytearray(archive.read_bytes())
+    with zipfile.ZipFile(archive) as opened:
+        info = opened.getinfo("noise.png")
+    first = info.header_offset + 30 + len(info.filename)
+    whole[first : first + info.compress_size] = b"\xff" * info.compress_size
+    archive.write_bytes(bytes(whole))
+    assert "cannot be unpacked" in unreadable(ImageFile(archive, "noise.png"))
+
+
+def test_an_encrypted_member(folder: Path) -> None:
+    archive = zipped(folder, compression=zipfile.ZIP_STORED)
+    whole = bytearray(archive.read_bytes())
+    with zipfile.ZipFile(archive) as opened:
+        first = opened.getinfo("a.png").header_offset
+    whole[first + 6] |= 1  # the flag, in front of the file and in the table of contents
+    table = whole.index(b"PK\x01\x02")
+    assert whole[table + 46 : table + 51] == b"a.png"
+    whole[table + 8] |= 1
+    archive.write_bytes(bytes(whole))
+    assert "encrypted" in unreadable(ImageFile(archive, "a.png"))
+
+
+def test_an_unknown_compression(folder: Path) -> None:
+    archive = zipped(folder, compression=zipfile.ZIP_STORED)
+    whole = bytearray(archive.read_bytes())
+    table = whole.index(b"PK\x01\x02")
+    whole[table + 10 : table + 12] = struct.pack("<H", 97)
+    archive.write_bytes(bytes(whole))
+    assert "cannot be unpacked" in unreadable(ImageFile(archive, "a.png"))
+
+
+@pytest.mark.parametrize("claimed", [None, 50])
+def test_a_member_that_unpacks_to_too_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claimed: int | None
+) -> None:
+    """A thousand times its size on disk; what it claims to have may be a lie."""
+    monkeypatch.setattr(images_module, "MOST_BYTES", 1000)
+    path = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.png", bytes(10_000_000))
+    whole = bytearray(path.read_bytes())
+    if claimed is not None:
+        table = whole.index(b"PK\x01\x02")
+        whole[table + 24 : table + 28] = struct.pack("<I", claimed)
+        path.write_bytes(bytes(whole))
+    problem = unreadable(ImageFile(path, "a.png"))
+    assert ("more than the 1,000" if claimed is None else "cannot be unpacked") in problem
+
+
+def test_an_archive_that_is_replaced_is_read_anew(folder: Path) -> None:
+    archive = zipped(folder)
+    file = ImageFile(archive, "a.png")
+    assert file.read() == content(0)
+    (folder / "a.png").write_bytes(content(77))
+    before = archive.stat().st_mtime_ns
+    zipped(folder)
+    os.utime(archive, ns=(before + 10**9, before + 10**9))
+    assert file.read() == content(77)
+
+
+def test_many_threads_read_one_archive(tmp_path: Path) -> None:
+    path = tmp_path / "many.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(200):
+            archive.writestr(f"{number}.png", content(number))
+    together = threading.Barrier(8)
+
+    def read(first: int) -> bool:
+        together.wait()
+        numbers = [(first * 25 + step) % 200 for step in range(200)]
+        return all(ImageFile(path, f"{number}.png").read() == content(number) for number in numbers)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(read, range(8)))
+
+
+# --- rows, and what is kept of them ----------------------------------------------------------------------------------
+
+
+def test_rows_in_any_order(folder: Path) -> None:
+    images = Images.below(folder)
+    chosen = images[np.array([4, 0, 4])]
+    assert chosen.names == (images.names[4], images.names[0], images.names[4])
+    assert images[1:3].names == images.names[1:3]
+    assert images[np.arange(len(images)) > 3].names == images.names[4:]
+    assert chosen[np.array([1])].names == (images.names[0],)
+    assert take_rows(images, np.array([2])).names == (images.names[2],)
+    assert len(images[np.zeros(0, dtype=np.int64)]) == 0
+    assert repr(images) == f"<Images: {len(NAMES)} pictures>"
+    assert repr(images[:1]) == "<Images: 1 picture>"
+
+
+def test_parts_share_what_is_computed(folder: Path) -> None:
+    images = Images.below(folder)
+    part, other = images[np.array([5, 1, 3])], images[np.array([3, 0])]
+    part.keep("squares", np.array([0, 2]), np.array([[25.0, 5.0], [9.0, 3.0]]))
+    values, known = images.values("squares", 2, np.float64)
+    assert known.tolist() == [False, False, False, True, False, True]
+    assert values[5].tolist() == [25.0, 5.0]
+    values, known = other.values("squares", 2, np.float64)
+    assert known.tolist() == [True, False]
+    assert values[0].tolist() == [9.0, 3.0]
+    assert not images.values("cubes", 2, np.float64)[1].any()
+    other.forget("squares")
+    assert not part.values("squares", 2, np.float64)[1].any()
+
+
+def test_joined(folder: Path) -> None:
+    images = Images.below(folder)
+    first, second = images[:2], images[np.array([4])]
+    both = first.joined(second)
+    assert both.names == (*images.names[:2], images.names[4])
+    both.keep("a", np.array([2]), np.array([[1.0]]))
+    assert images.values("a", 1, np.float64)[1].tolist() == [False] * 4 + [True, False]
+    elsewhere = Images.from_paths([folder / "a.png"])
+    joined = second.joined(elsewhere)
+    assert [file.read() for file in joined.files] == [images.file(4).read(), content(0)]
+
+
+def test_digests_are_of_the_content(folder: Path) -> None:
+    images = Images.below(folder)
+    expected = [hashlib.sha256(file.read()).digest() for file in images.files]
+    assert [digest.tobytes() for digest in images.digests] == expected
+    missing = Images.from_paths([folder / "a.png", folder / "gone.png"]).digests
+    assert missing[0].any()
+    assert not missing[1].any()
+
+
+def test_the_fingerprint_of_rows_is_that_of_the_content(folder: Path, tmp_path: Path) -> None:
+    tree = Hierarchy.from_paths(["a > b"])
+    Y = np.ones((len(NAMES), 2), dtype=np.bool_)
+
+    def fingerprint(images: Images) -> str:
+        return Dataset.from_arrays(images, Y[: len(images)], tree).fingerprint
+
+    here = Images.below(folder)
+    first = fingerprint(here)
+    copies = [tmp_path / f"{number}.bin" for number in range(len(NAMES))]
+    for file, copy in zip(here.files, copies, strict=True):
+        shutil.copy(str(file), copy)
+    assert fingerprint(Images.from_paths(copies)) == first
+    assert fingerprint(Images.below(zipped(folder))) == first
+    assert fingerprint(here[::-1]) != first
+    changed = bytearray(copies[3].read_bytes())
+    changed[-1] ^= 1
+    copies[3].write_bytes(bytes(changed))
+    assert fingerprint(Images.from_paths(copies)) != first
+
+
+def test_datasets_of_pictures(folder: Path) -> None:
+    tree = Hierarchy.from_paths(["a > b"])
+    Y = np.ones((len(NAMES), 2), dtype=np.bool_)
+    data = Dataset.from_arrays(Images.below(folder), Y, tree)
+    assert data.n_features == 1
+    part = data.take(np.array([2, 0]))
+    assert part.X.names == (data.X.names[0], data.X.names[2])  # rows stay in their order
+    assert replace(data, name="x").fingerprint == data.fingerprint
+
+
+def test_thumbnails(folder: Path) -> None:
+    (folder / "a.png").write_bytes(encoded(gradient(100, 50), "PNG"))
+    (folder / "b b.JPG").write_bytes(b"no picture")
+    images = Images.below(folder)
+    small = images.thumbnail(images.names.index("a.png"), 40)
+    assert small is not None
+    assert small[:2] == b"\xff\xd8"
+    assert images.thumbnail(images.names.index("b b.JPG"), 40) is None
