@@ -12,14 +12,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from bench import decisions, objective, training
+from bench import decisions, images, objective, training
 
 RESULTS = Path("build/bench.json")
 
 
 def main() -> None:
     records = []
-    for part in (objective, training, decisions):
+    for part in (objective, training, decisions, images):
         measured = part.run()
         part.show(measured)
         records += measured

@@ -139,7 +139,7 @@ def weights_folder() -> Path:
     """The folder of a real ResNet-50; skips the test where there is none."""
     given = os.environ.get("RARENODE_WEIGHTS")
     data = os.environ.get("RARENODE_DATA")
-    folder = Path(given) if given else Path(data or ".").parent / "weights" / "resnet-50"
+    folder = (Path(given) if given else Path(data or ".").parent / "weights") / "resnet-50"
     if not (folder / "model.safetensors").is_file():
         pytest.skip(f"{folder} has no weights of a ResNet-50; RARENODE_WEIGHTS may name another folder")
     return folder

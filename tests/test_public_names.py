@@ -11,12 +11,12 @@ import pytest
 import rarenode
 
 PUBLIC = {
-    "Callback", "Dataset", "DatasetSplits", "HROSPD", "HierarchicalSplit", "Hierarchy", "LPROS", "NodeDiagnosis",
-    "NodeScores", "NodeWeights", "Preparation", "RareNodeClassifier", "RareNodeLoss", "RarenodeError", "Run",
-    "Settings", "Summary", "TableOptions", "TrainedModel", "WeightSchedule", "__version__", "catalogue", "constrain",
-    "diagnose", "examine", "fetch_dataset", "load_dataset", "make_hierarchical", "make_reef", "metrics",
-    "node_scores", "node_weights", "paper", "plots", "read_arff", "read_hierarchy", "report", "thresholds", "training",
-    "uncertainty", "write_hierarchy",
+    "Callback", "Dataset", "DatasetSplits", "Encoder", "HROSPD", "HierarchicalSplit", "Hierarchy", "Images",
+    "LPROS", "NodeDiagnosis", "NodeScores", "NodeWeights", "Preparation", "RareNodeClassifier", "RareNodeLoss",
+    "RarenodeError", "Run", "Settings", "Summary", "TableOptions", "TrainedModel", "WeightSchedule", "__version__",
+    "catalogue", "constrain", "diagnose", "examine", "fetch_dataset", "load_dataset", "load_encoder",
+    "make_hierarchical", "make_reef", "metrics", "node_scores", "node_weights", "paper", "plots", "read_arff",
+    "read_hierarchy", "report", "thresholds", "training", "uncertainty", "write_hierarchy",
 }  # fmt: skip
 
 

@@ -14,8 +14,8 @@ PAGES = sorted((Path(__file__).parent.parent / "docs" / "tutorials").glob("[!R]*
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-def test_there_are_three() -> None:
-    assert [page.stem for page in PAGES] == ["documents", "field-survey", "gene-function"]
+def test_there_are_four() -> None:
+    assert [page.stem for page in PAGES] == ["documents", "field-survey", "gene-function", "pictures"]
 
 
 @pytest.mark.slow

@@ -1,8 +1,8 @@
 """Resolve pyproject.toml into the lock files: install it into an empty environment, and write down what came.
 
-``requirements.lock`` has the package and its development tools, ``requirements-extras.lock`` also the extras
-``vision`` and ``cluster``. The release of torch is chosen here and installed first, so that nothing else gets to choose
-it; which build of that release (a local version such as +cpu) is left to the machine.
+``requirements.lock`` has the package, its development tools and the extra ``vision``, which the tests need;
+``requirements-extras.lock`` also the extra ``cluster``. The release of torch is chosen here and installed first, so
+that nothing else gets to choose it; which build of that release (a local version such as +cpu) is left to the machine.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 TORCH = "torch==2.13.0"
-LOCKS = {"requirements.lock": "dev", "requirements-extras.lock": "dev,vision,cluster"}
+LOCKS = {"requirements.lock": "dev,vision", "requirements-extras.lock": "dev,vision,cluster"}
 HEAD = "# Made by `make lock` from pyproject.toml, extras {extras}; do not edit.\n"
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rarenode.data.catalogue import catalogue
     from rarenode.data.dataset import Dataset, DatasetSplits
     from rarenode.data.fetch import fetch_dataset
+    from rarenode.data.images import Images
     from rarenode.data.preparation import Preparation
     from rarenode.data.readers.arff import read_arff
     from rarenode.data.reef import make_reef
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from rarenode.estimator import RareNodeClassifier
     from rarenode.hierarchy import Hierarchy, read_hierarchy, write_hierarchy
     from rarenode.metrics import NodeScores, Summary, node_scores
+    from rarenode.models.encoder import Encoder
+    from rarenode.models.pretrained import load_encoder
     from rarenode.objective import NodeWeights, RareNodeLoss, WeightSchedule, constrain, node_weights, uncertainty
     from rarenode.resampling import HROSPD, LPROS
     from rarenode.run import Run
@@ -39,9 +42,11 @@ _HOME = {
     "Callback": "training",
     "Dataset": "data.dataset",
     "DatasetSplits": "data.dataset",
+    "Encoder": "models.encoder",
     "HROSPD": "resampling",
     "HierarchicalSplit": "data.split",
     "Hierarchy": "hierarchy",
+    "Images": "data.images",
     "LPROS": "resampling",
     "NodeDiagnosis": "diagnosis",
     "NodeScores": "metrics",
@@ -62,6 +67,7 @@ _HOME = {
     "examine": "diagnosis.data_checks",
     "fetch_dataset": "data.fetch",
     "load_dataset": "data.sources",
+    "load_encoder": "models.pretrained",
     "make_hierarchical": "data.synthetic",
     "make_reef": "data.reef",
     "node_scores": "metrics",
@@ -79,8 +85,10 @@ __all__ = [
     "Callback",
     "Dataset",
     "DatasetSplits",
+    "Encoder",
     "HierarchicalSplit",
     "Hierarchy",
+    "Images",
     "NodeDiagnosis",
     "NodeScores",
     "NodeWeights",
@@ -101,6 +109,7 @@ __all__ = [
     "examine",
     "fetch_dataset",
     "load_dataset",
+    "load_encoder",
     "make_hierarchical",
     "make_reef",
     "metrics",

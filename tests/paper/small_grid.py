@@ -173,6 +173,8 @@ def _record(cell: Cell, kind: type[BaseModel], part: str, values: dict[str, Any]
         "dataset": cell.dataset,
         "settings": cell.settings,
         "protocol": cell.protocol,
+        "factor": cell.factor,
+        "fraction": cell.fraction,
         "engine": "torch",
         "versions": {"rarenode": "0.1.0"},
         "machine": "one",

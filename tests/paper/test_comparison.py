@@ -27,8 +27,9 @@ from rarenode.paper.comparison.scores import (
     measures,
 )
 from rarenode.paper.grid import cell
+from rarenode.paper.panel import Measure
 from rarenode.paper.record import Record
-from rarenode.paper.spec import Measure, Spec, load_spec
+from rarenode.paper.spec import Spec, load_spec
 from rarenode.paper.store import gather, record_path, write_record
 from tests.paper.small_grid import cell_of, made_up, small_spec
 

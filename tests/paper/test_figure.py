@@ -23,8 +23,9 @@ from rarenode.metrics import Summary
 from rarenode.paper.comparison.scores import Estimate
 from rarenode.paper.figures import figure_of
 from rarenode.paper.figures.charts import Chart, FigureData, Line
-from rarenode.paper.figures.drawing import draw, plain
+from rarenode.paper.figures.drawing import draw
 from rarenode.paper.figures.scores import MOST_CHARTS, MOST_MARKS
+from rarenode.paper.figures.text import plain
 from rarenode.paper.grid import cell
 from rarenode.paper.record import DatasetNodes, PredictedNodes
 from rarenode.paper.spec import Spec, load_spec, spec_names

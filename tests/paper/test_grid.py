@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from rarenode.config import Settings
 from rarenode.errors import ArgumentError
 from rarenode.paper import record_settings
 from rarenode.paper.grid import Cell, cell, simplest, tasks
-from rarenode.paper.spec import BY_PROTOCOL, Spec
+from rarenode.paper.spec import BY_PROTOCOL, Spec, load_spec
 from tests.paper.small_grid import cell_of, small_spec
 
 A, B = "cellcycle_FUN", "spo_FUN"
@@ -203,6 +204,60 @@ class TestFingerprint:
     def test_the_dataset_matters(self) -> None:
         settings = cell_of().settings
         assert Cell(A, settings).fingerprint != Cell(B, settings).fingerprint
+
+
+class TestPictures:
+    """What only trainings on pictures have; all others are what they were before there were any."""
+
+    def test_trainings_of_before_keep_their_names(self) -> None:
+        """As the files in results/ are called."""
+        for spec, dataset, method, name in (
+            ("focal_fun", A, "GMU", "focus=gmu,members=10,resample=lpros,seed=0-92a8bf3ee338"),
+            ("focal_fun", B, "bBMA", "focus=bbma,members=10,resample=lpros,seed=0-9a9fd927a044"),
+            ("imbalance_fun", B, "LPROS", "resample=lpros,seed=0,weighting=none-f7d365b6e485"),
+            ("imbalance_fun", A, "HROS-PD", "resample=hros-pd,seed=0,weighting=none-569de815728c"),
+        ):
+            assert cell(load_spec(spec), dataset, method, 0).name == name
+
+    def test_the_fingerprint_is_of_content_that_has_nothing_of_pictures(self) -> None:
+        content = b'["cellcycle_FUN", {"epochs": 106}]'
+        assert cell_of().fingerprint == hashlib.sha256(content).hexdigest()
+        assert replace(cell_of(), fraction=0.5).fingerprint != cell_of().fingerprint
+
+    def test_factor_and_fraction_make_other_trainings(self) -> None:
+        plain = cell_of("reef")
+        others = [replace(plain, **changes) for changes in (
+            {"factor": 0.0}, {"factor": 0.5}, {"fraction": 0.5}, {"fraction": 0.5, "factor": 0.5},
+        )]  # fmt: skip
+        assert len({each.fingerprint for each in (plain, *others)}) == 5
+        assert [each.name.rsplit("-", 1)[0] for each in others] == [
+            "factor=0.0,seed=0",
+            "factor=0.5,seed=0",
+            "fraction=0.5,seed=0",
+            "factor=0.5,fraction=0.5,seed=0",
+        ]
+
+    @pytest.mark.parametrize("whole", [{"factor": 1.0}, {"fraction": 1.0}, {"factor": 1.0, "fraction": 1.0}])
+    def test_all_of_the_weights_and_all_rows_are_the_plain_training(self, whole: dict[str, float]) -> None:
+        spec = small_spec({"name": "plain"}, {"name": "whole"} | whole, datasets=("reef",))
+        assert cell(spec, "reef", "whole", 0) == cell(spec, "reef", "plain", 0)
+
+    def test_the_ends_of_a_sweep_are_the_trainings_of_other_specs(self) -> None:
+        """The training factor 1 is the frozen encoder of the experiment with LP-ROS."""
+        trained = cell(load_spec("training_factor"), "larvae", "unweighted, training factor=1.0", 0)
+        assert trained == cell(load_spec("pictures_lpros"), "larvae", "None", 0)
+
+    def test_names_of_all_image_specs_are_names_of_files(self) -> None:
+        for name in ("training_factor", "data_ablation", "pictures_lpros", "plankton", "benthicnet_e"):
+            for task in tasks(load_spec(name)):
+                made = task.cell.name
+                assert all(c.isascii() and (c.isalnum() or c in "_=,.-") for c in made)
+                assert len(made) <= 140
+
+    def test_a_training_of_the_encoder_costs_more_and_a_part_of_the_rows_less(self) -> None:
+        frozen, trained = cell_of("reef"), cell_of("reef", train_encoder=True)
+        assert replace(frozen, fraction=0.1).cost < frozen.cost < trained.cost
+        assert cell_of("reef", "cross_fit").cost > frozen.cost
 
 
 class TestName:

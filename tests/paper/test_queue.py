@@ -26,10 +26,24 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> list[Queued]:
 
 class TestOrder:
     def test_every_training_of_every_spec_once(self, whole: list[Queued]) -> None:
-        wanted = {task.cell.fingerprint for name in spec_names() for task in tasks(load_spec(name))}
+        specs = [load_spec(name) for name in spec_names()]
+        wanted = {task.cell.fingerprint for spec in specs if spec.queued for task in tasks(spec)}
         queued = [each.task.cell.fingerprint for each in whole]
         assert len(queued) == len(set(queued))
         assert set(queued) == wanted
+
+    def test_what_is_not_to_be_had_is_left_out(self, whole: list[Queued]) -> None:
+        assert [name for name in spec_names() if not load_spec(name).queued] == ["benthicnet_e"]
+        assert "benthicnet_e" not in {each.task.cell.dataset for each in whole}
+
+    def test_one_seed_of_the_experiments_on_images_comes_early_larvae_before_reef(self, whole: list[Queued]) -> None:
+        titles = [entry.title for entry in default_entries()[1:7]]
+        assert all(title.startswith("experiments on images, one seed: ") for title in titles)
+        its = [each.task.cell for each in whole if each.entry in titles]
+        specs = [load_spec(name) for name in ("training_factor", "pictures_lpros", "data_ablation", "plankton")]
+        assert {cell.fingerprint for cell in its} == {task.cell.fingerprint for spec in specs for task in tasks(spec)}
+        of_paper = [cell.dataset for cell in its if cell.protocol == "paper"]
+        assert of_paper == sorted(of_paper, key=["larvae", "reef"].index)
 
     def test_entries_come_in_their_order_and_the_rest_at_the_end(self, whole: list[Queued]) -> None:
         titles = [each.entry for each in whole]

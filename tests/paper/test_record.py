@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -13,10 +14,11 @@ from rarenode.errors import FileFormatError
 from rarenode.metrics import Summary
 from rarenode.paper.grid import Cell
 from rarenode.paper.record_settings import DEFAULTS
-from rarenode.paper.store import NODES, read_nodes, read_record, record_path, write_record
+from rarenode.paper.store import NODES, load_record, read_nodes, read_record, record_files, record_path, write_record
 from tests.paper.small_grid import cell_of, made_up
 
 CELL = cell_of(w0=0.5)
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 @pytest.fixture
@@ -68,6 +70,51 @@ class TestRoundTrip:
         assert settings.pop("mix") == DEFAULTS["mix"]
         change(kept, settings=settings)
         assert read_record(tmp_path, CELL) == made_up(CELL)[0]
+
+
+class TestPictures:
+    @pytest.mark.parametrize("changes", [{"factor": 0.0}, {"fraction": 0.05}, {"factor": 0.25, "fraction": 0.5}])
+    def test_factor_and_fraction_are_kept(self, tmp_path: Path, changes: dict[str, float]) -> None:
+        cell = replace(cell_of("reef"), **changes)
+        record, nodes = made_up(cell)
+        write_record(tmp_path, record, nodes)
+        assert read_record(tmp_path, cell) == record
+        assert record.cell == cell
+        fields = json.loads(record_path(tmp_path, cell).read_text(encoding="utf-8"))
+        assert {name: fields[name] for name in ("factor", "fraction") if name in fields} == changes
+        assert read_record(tmp_path, cell_of("reef")) is None
+
+    def test_the_record_of_another_factor_is_noticed(self, tmp_path: Path) -> None:
+        half, other = (replace(cell_of("reef"), factor=factor) for factor in (0.5, 0.75))
+        write_record(tmp_path, *made_up(half))
+        record_path(tmp_path, half).rename(record_path(tmp_path, other))
+        assert "another training; remove it" in problem(tmp_path, other)
+
+    def test_a_factor_beyond_1_cannot_be(self, tmp_path: Path) -> None:
+        cell = replace(cell_of("reef"), factor=0.5)
+        write_record(tmp_path, *made_up(cell))
+        change(record_path(tmp_path, cell), factor=1.5)
+        assert "factor: Input should be less than or equal to 1" in problem(tmp_path, cell)
+
+    def test_other_records_say_nothing_of_it(self, kept: Path) -> None:
+        assert not {"factor", "fraction"} & json.loads(kept.read_text(encoding="utf-8")).keys()
+
+    def test_a_record_that_is_written_again_has_the_same_bytes(self, kept: Path, tmp_path: Path) -> None:
+        write_record(tmp_path / "again", load_record(kept))
+        assert record_path(tmp_path / "again", CELL).read_bytes() == kept.read_bytes()
+
+    def test_records_of_before_are_what_they_were(self, tmp_path: Path) -> None:
+        """Of each dataset and kind one. Old files lack settings that have their defaults, and have another order."""
+        folders = dict.fromkeys(path.parent for path in record_files(RESULTS))
+        assert not RESULTS.is_dir() or folders
+        for folder in folders:
+            path = next(path for path in sorted(folder.glob("*.json")) if path.name != NODES)
+            record = load_record(path)
+            write_record(tmp_path, record)
+            again = record_path(tmp_path, record.cell)
+            assert again.relative_to(tmp_path) == path.relative_to(RESULTS)
+            before, after = (json.loads(file.read_text(encoding="utf-8")) for file in (path, again))
+            assert before | {"settings": {**DEFAULTS, **before["settings"]}} == after
 
 
 class TestDamage:

@@ -11,11 +11,13 @@ from rarenode.config import Settings
 from rarenode.errors import FileFormatError, MissingFileError
 from rarenode.paper.as_published import settings_for
 from rarenode.paper.grid import cell, tasks
-from rarenode.paper.spec import Measure, Spec, load_spec, spec_names
+from rarenode.paper.panel import Measure
+from rarenode.paper.spec import Spec, load_spec, spec_names
 
 SHIPPED = {
     *("imbalance_fun", "imbalance_go", "focal_fun", "focal_go", "focal_others", "lpros_weighting", "dropout_compute"),
     *("decisions", "recipes"),
+    *("training_factor", "data_ablation", "pictures_lpros", "plankton", "benthicnet_e"),
     *("schedules", "sweeps_expr", "ensemble_size", "top_nodes", "weight_sides", "weight_classes", "classic_focal"),
 }
 SCORES = {"f1", "precision", "recall", "bin_ap", "ap"}
@@ -77,10 +79,11 @@ class TestShipped:
         grid = tasks(spec)
         assert set(spec.datasets) == {task.cell.dataset for task in grid}
         assert {task.method for task in grid} == {method.name for method in spec.all_methods}
-        presets = {method.name: method.preset for method in spec.all_methods}
+        methods = {method.name: method for method in spec.all_methods}
         for task in grid:
-            usual = settings_for(task.cell.dataset)
-            if presets[task.method] == "paper":
+            method = methods[task.method]
+            if method.preset == "paper":
+                usual = settings_for(task.cell.dataset, **spec.settings | method.settings)
                 assert task.cell.settings.epochs == usual.epochs
                 assert task.cell.settings.hidden_size == usual.hidden_size
             else:

@@ -18,7 +18,8 @@ from rarenode.errors import ArgumentError, FileFormatError, MissingFileError
 from rarenode.metrics import Summary
 from rarenode.paper.comparison.scores import Comparison, Difference, Estimate, Figure, Reduction, Row
 from rarenode.paper.grid import cell, tasks
-from rarenode.paper.spec import Measure, load_spec, spec_names
+from rarenode.paper.panel import Measure
+from rarenode.paper.spec import load_spec, spec_names
 from rarenode.paper.store import record_path, write_record
 from rarenode.paper.tables.markdown import escape
 from rarenode.paper.tables.scores import as_json, as_markdown

@@ -63,7 +63,7 @@ class Progress:
         """
         self._done = done
         if unit and self._done > self._first:
-            text = f"{text}, {self.rate:,.0f} {unit}"
+            text = f"{text}, {self.rate:,.{0 if self.rate >= 10 else 1}f} {unit}"
         pause = self.seconds_between if self._bar is None else self.SECONDS_BETWEEN_FRAMES
         if self.quiet or (not at_once and monotonic() - self._shown < pause):
             return

@@ -62,13 +62,15 @@ def list_specs(results: Results = Path("results")) -> None:
     from rarenode.paper.store import record_path  # noqa: PLC0415
 
     table = _table("name", "title", numbers=("trainings", "done"))
-    for name in spec_names():
-        spec = load_spec(name)
+    specs = {name: load_spec(name) for name in spec_names()}
+    for name, spec in specs.items():
         cells = {task.cell.fingerprint: task.cell for task in tasks(spec)}
         done = sum(record_path(results, cell).is_file() for cell in cells.values())
         table.add_row(Text(name), Text(spec.title), str(len(cells)), str(done))
     print_table(table)
     print("trainings: needed by the spec; specs share some. done: with a record in the folder of results.")
+    left_out = ", ".join(name for name, spec in specs.items() if not spec.queued)
+    print(f"Not in `rarenode paper queue`, because the data are not public: {left_out}.")
 
 
 @app.command("run")

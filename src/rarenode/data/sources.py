@@ -8,11 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
 
+import numpy as np
+
 from rarenode._io.delimited import suffix_of
 from rarenode._io.files import exists, is_file
 from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, catalogue, data_root, find_entry
 from rarenode.data.dataset import Dataset, DatasetSplits, scored_nodes
 from rarenode.data.features import has_columns
+from rarenode.data.images import Images
 from rarenode.data.preparation import Preparation
 from rarenode.data.readers import TABLES, read
 from rarenode.data.table_options import Expected, TableOptions
@@ -34,7 +37,7 @@ class Frame(Protocol):
         """Rows and columns."""
 
 
-Data = str | Path | Sequence[str | Path] | Frame | Dataset | DatasetSplits
+Data = str | Path | Sequence[str | Path] | Frame | Dataset | DatasetSplits | Images
 """What can be trained on, evaluated and predicted: rows, one or more files of rows, a data frame, a folder of pictures,
 or a name of the catalogue."""
 
@@ -66,6 +69,13 @@ def open_data(
     """
     if isinstance(data, Dataset | DatasetSplits):
         return data
+
+    if isinstance(data, Images):
+        if expected is None or labels:
+            raise ArgumentError("Images have no labels; Dataset.from_images joins them with some")
+        nothing = np.broadcast_to(np.False_, (len(data), len(expected.hierarchy)))
+        scored = np.ones(len(expected.hierarchy), dtype=np.bool_)
+        return Dataset(data, nothing, expected.hierarchy, scored, ids=data.names, known=nothing)
 
     def read_rows(sources: Any) -> Dataset | DatasetSplits:
         rows = read(sources, options=options, hierarchy=hierarchy, expected=expected, labels=labels)

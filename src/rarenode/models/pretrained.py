@@ -69,7 +69,9 @@ LEFT_OUT = (
     "label2id", "num_labels", "problem_type",
 )  # fmt: skip
 """Parts of a configuration that do not change the network."""
-DANGEROUS = ("auto_map", "remote_code", "kernel", "_implementation", "backbone", "quantization", "dtype", "expert")
+DANGEROUS = (
+    "auto_map", "dtype", "_implementation", "backbone", "quantization", "remote_code", "kernel_config", "expert"
+)  # fmt: skip
 """Parts of names in a configuration that would have the library run or fetch something, or store weights otherwise."""
 
 

@@ -16,9 +16,9 @@ The root of each hierarchy, which every picture has, is not scored.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
@@ -33,8 +33,8 @@ from rarenode.data.catalogue import data_root
 from rarenode.data.dataset import Dataset, DatasetSplits, scored_nodes
 from rarenode.data.reef import make_reef
 from rarenode.data.table_options import TableOptions
-from rarenode.errors import MissingFileError
-from rarenode.hierarchy import Hierarchy
+from rarenode.errors import HierarchyError, MissingFileError
+from rarenode.hierarchy import Hierarchy, Terms, read_hierarchy
 from rarenode.models.encoder import Encoder
 from rarenode.models.pretrained import load_encoder
 
@@ -56,7 +56,19 @@ MEAN, DEVIATION = (0.359, 0.413, 0.386), (0.219, 0.215, 0.209)
 WEIGHTS_VARIABLE = "RARENODE_WEIGHTS"
 FOLDERS = MappingProxyType({"resnet18": "resnet-18", "resnet50": "resnet-50"})
 """What the folder of an encoder's weights is called."""
+STEP = " > "
+"""Between the steps of a path."""
 REEF_ROWS, REEF_SIZE, REEF_SEED = 3000, 128, 0
+
+
+WIDTHS = MappingProxyType({"resnet18": 512, "resnet50": 2048, "vit": 768, "dinov2": 384})
+"""Of embeddings, which the paper's heads are as wide as."""
+
+
+def settings_for_pictures(encoder: str = "resnet50") -> Settings:
+    """The preset ``paper`` for pictures: 20 heads, as wide as the embedding of a known encoder."""
+    hidden = WIDTHS.get(encoder.removeprefix(UNTRAINED), HYPERPARAMETERS["hidden_size"])
+    return Settings.preset("paper", **{**HYPERPARAMETERS, "hidden_size": hidden, "encoder": encoder})
 
 
 @dataclass(frozen=True)
@@ -133,22 +145,46 @@ def _larvae(root: Path) -> Dataset:
     """The branch below ECHINODERMS."""
     everything = _plankton(root)
     whole = everything.hierarchy
-    top = next(node for node in whole.nodes if node.rpartition(" > ")[2] == "ECHINODERMS")
+    top = next(node for node in whole.nodes if node.rpartition(STEP)[2] == "ECHINODERMS")
     branch = Hierarchy.from_edges(
-        [(parent, child) for parent, child in whole.edges if parent == top or parent.startswith(f"{top} > ")]
+        [(parent, child) for parent, child in whole.edges if parent == top or parent.startswith(f"{top}{STEP}")]
     )
     columns = [whole.index[node] for node in branch.nodes]
     rows = everything.take(np.flatnonzero(everything.Y[:, whole.index[top]]))
     return replace(rows, Y=rows.Y[:, columns], hierarchy=branch, scored=np.ones(len(branch), dtype=np.bool_))
 
 
+@cache
+def benthicnet_e_hierarchy() -> Hierarchy:
+    """The 13 nodes of BenthicNet-E, named by their numbers."""
+    with resources.as_file(resources.files("rarenode.paper") / "benthicnet_e.csv") as path:
+        return read_hierarchy(path)
+
+
+def told_hierarchy(names: Sequence[str], fingerprint: str) -> Hierarchy | None:
+    """The hierarchy that has these nodes and this fingerprint; None if the names do not tell.
+
+    Names that are paths do, and those of BenthicNet-E. Records keep names and the fingerprint, but not the edges.
+
+    >>> tree = Hierarchy.from_paths(["a > b"])
+    >>> told_hierarchy(tree.nodes, tree.fingerprint).titles
+    ('a', 'b')
+    """
+    above = {name: name.rpartition(STEP)[0] for name in names}
+    try:
+        tree = Hierarchy.from_edges([(above[name], name) for name in names if above[name] in above], names)
+    except HierarchyError:
+        return None
+    known = tree.with_terms(Terms(tuple(name.rpartition(STEP)[2] for name in tree.nodes))), benthicnet_e_hierarchy()
+    return next((each for each in known if (each.nodes, each.fingerprint) == (tuple(names), fingerprint)), None)
+
+
 def _benthicnet_e(root: Path) -> Dataset:
     folder = root / "benthicnet_e"
-    with resources.as_file(resources.files("rarenode.paper") / "benthicnet_e.csv") as hierarchy:
-        return _table(folder / "labels.csv", folder / "images", labels="nodes", hierarchy=hierarchy)
+    return _table(folder / "labels.csv", folder / "images", labels="nodes", hierarchy=benthicnet_e_hierarchy())
 
 
-def _table(table: Path, images: Path, *, hierarchy: Path | None = None, **options: Any) -> Dataset:
+def _table(table: Path, images: Path, *, hierarchy: Hierarchy | None = None, **options: Any) -> Dataset:
     if not table.exists():
         raise MissingFileError(f"{table} is not there; RARENODE_DATA names the folder that holds the data")
     from rarenode.data.readers import read  # noqa: PLC0415

@@ -27,6 +27,7 @@ from rarenode.metrics import Summary
 from rarenode.metrics.bootstrap import Deviations
 from rarenode.metrics.per_node import NodeScores, divide
 from rarenode.paper.as_published import settings_for
+from rarenode.paper.pictures import PICTURES, told_hierarchy
 from rarenode.paper.record import DatasetNodes, Record
 from rarenode.paper.record_settings import decisive
 from rarenode.paper.store import NODES, load_record, read_nodes
@@ -117,6 +118,7 @@ def group_by_seed(paths: Sequence[Path]) -> list[list[Path]]:
                 f"{record.dataset} --out RUN` trains a model with a report, and `rarenode paper table` shows the record"
             )
         same = {name: value for name, value in decisive(record.settings).items() if name != "seed"}
+        same |= record.cell.of_pictures
         group = groups.setdefault(f"{record.dataset} {sorted(same.items())}", {})
         if record.settings.seed in group:
             raise ArgumentError(f"{path} and {group[record.settings.seed]} are of the same training; give one of them")
@@ -140,10 +142,7 @@ def report_on_records(paths: Sequence[Path], *, name: str | None = None, root: P
     records = [load_record(path) for path in paths]
     first = records[0]
     shared = _nodes_beside(paths)
-    try:
-        hierarchy = load_dataset(first.dataset, root, "none").hierarchy
-    except UnknownDatasetError as error:
-        raise FileFormatError(paths[0], None, str(error)) from None
+    hierarchy = _hierarchy(first.dataset, shared, paths[0], root)
     if (hierarchy.fingerprint, hierarchy.nodes) != (shared.hierarchy, shared.names):
         raise DataError(f"{paths[0].with_name(NODES)} is of another hierarchy than {first.dataset} has on disk")
     scores = _over_seeds(records, paths, shared)
@@ -173,7 +172,22 @@ def _name(record: Record) -> str:
     """What differs from the paper's hyperparameters."""
     ours, paper = record.settings.decisive, settings_for(record.dataset).decisive
     differing = [name for name in sorted(ours) if ours[name] != paper[name] and name not in ("seed", "engine")]
-    return ", ".join(f"{name}={ours[name]}" for name in differing) or "as in the paper"
+    shown = [f"{name}={ours[name]}" for name in differing]
+    shown += [f"{name}={value:g}" for name, value in record.cell.of_pictures.items()]
+    return ", ".join(shown) or "as in the paper"
+
+
+def _hierarchy(dataset: str, nodes: DatasetNodes, path: Path, root: Path | None) -> Hierarchy:
+    """That of the dataset on disk; of pictures, the one that the names of the nodes tell."""
+    if dataset in PICTURES:
+        told = told_hierarchy(nodes.names, nodes.hierarchy)
+        if told is None:
+            raise DataError(f"{path.with_name(NODES)}: the names of the nodes do not tell their hierarchy")
+        return told
+    try:
+        return load_dataset(dataset, root, "none").hierarchy
+    except UnknownDatasetError as error:
+        raise FileFormatError(path, None, str(error)) from None
 
 
 def _nodes_beside(paths: Sequence[Path]) -> DatasetNodes:
@@ -236,6 +250,13 @@ def _deviations(records: Sequence[Record]) -> Deviations:
     )
 
 
+def _command(dataset: str) -> Card:
+    if dataset in PICTURES:
+        return (Paragraph("`rarenode paper run` with a spec that has these settings:"),)
+    command = f"rarenode fit {plain(dataset)} --settings settings.toml --out RUN"
+    return Code(command, "sh"), Paragraph("where `settings.toml` is")
+
+
 def _card(records: Sequence[Record], hierarchy: Hierarchy) -> Card:
     first = records[0]
     return (
@@ -249,8 +270,7 @@ def _card(records: Sequence[Record], hierarchy: Hierarchy) -> Card:
             "curves, no uncertainty, and few reasons for missed nodes; a run of `rarenode fit` has them."
         ),
         Heading("Reproducing it"),
-        Code(f"rarenode fit {plain(first.dataset)} --settings settings.toml --out RUN", "sh"),
-        Paragraph("where `settings.toml` is"),
+        *_command(first.dataset),
         Code(first.settings.to_toml().strip(), "toml"),
         table(
             ("what", "value"),

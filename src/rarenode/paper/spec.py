@@ -58,13 +58,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from rarenode._io.text import explain
 from rarenode.config import Settings
-from rarenode.config.choices import Preset, parse_strategy, strategy_text
+from rarenode.config.choices import UNTRAINED, Preset, parse_strategy, strategy_text
 from rarenode.data.catalogue import find_entry
 from rarenode.errors import ArgumentError, FileFormatError, MissingFileError
 from rarenode.paper.as_published import REBUILT, settings_for
+from rarenode.paper.panel import Count, Measure, Name, Panel
+from rarenode.paper.panel import require_among as _among
 from rarenode.paper.pictures import PICTURES
 
-Measure = Literal["f1", "precision", "recall", "bin_ap", "ap", "seconds_per_epoch", "steps_per_second", "memory_mb"]
 Protocol = Literal["paper", "held_out", "cross_fit"]
 """Which rows a training learns from, and which are held out for thresholds.
 
@@ -82,19 +83,15 @@ BY_PROTOCOL: Mapping[str, Any] = MappingProxyType(
 NONE, IMBALANCE = "None", ("imbalance_fun", "imbalance_go")
 """A single model without weights, and the tables that have it."""
 
-Name = Annotated[str, Field(min_length=1, max_length=200)]
-Count = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Published = NotNegative | tuple[NotNegative, NotNegative]
+OF_PICTURES = ("factor", "fraction")
+"""What a method may vary besides settings, and a sweep may sweep."""
 
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-OF_PICTURES = ("factor", "fraction")
-"""What a method may vary besides settings, and a sweep may sweep."""
 
 
 class Method(_Part):
@@ -152,34 +149,6 @@ class Sweep(_Part):
             protocol=self.protocol,
             **rest | ({self.setting: value} if of_rows else {}),
         )
-
-
-class Pair(_Part):
-    """Two series of a sweep to compare."""
-
-    label: Name
-    of: Name
-    against: Name
-
-
-class Panel(_Part):
-    """A drawing in the figure of a spec.
-
-    ``sweep``: measures over a swept setting, a line for each series and measure. ``nodes``: a measure of the most
-    frequent nodes, a line for each method. ``methods``: a measure of each method, averaged over datasets.
-    ``difference``: one series minus another over a swept setting, a line for each pair. ``advantage``: that divided by
-    the other. ``hierarchy``: the tree, with a measure of every method in each node.
-    """
-
-    kind: Literal["sweep", "nodes", "methods", "difference", "advantage", "hierarchy"]
-    title: str
-    measures: Annotated[tuple[Measure, ...], Field(min_length=1)]
-    setting: str | None = None
-    nodes: Count = 20
-    methods: tuple[str, ...] | None = None
-    pairs: tuple[Pair, ...] = ()
-    by_dataset: bool = False
-    """One chart for each dataset, where it would otherwise be an average."""
 
 
 class Reductions(_Part):
@@ -289,6 +258,11 @@ class Spec(_Part):
                 raise ValueError(f"method {method.name!r}: factor and fraction need protocol = 'paper'")
             if method.factor is not None and not set(method.datasets or self.datasets) <= PICTURES.keys():
                 raise ValueError(f"method {method.name!r}: a training factor is for pictures")
+            if method.factor is not None and settings.encoder.startswith(UNTRAINED):
+                raise ValueError(
+                    f"method {method.name!r}: a training factor mixes trained weights with random ones, and "
+                    f"{settings.encoder} has only these"
+                )
             for dataset in method.datasets or ():
                 _among(dataset, self.datasets, f"method {method.name!r}: datasets")
         for name in ("bold", "panels", "reductions", "published") if self.decisions else ():
@@ -304,13 +278,7 @@ class Spec(_Part):
             for method_name in (self.reductions.of, self.reductions.against):
                 _among(method_name, names, "reductions")
         for panel in self.panels:
-            for method_name in panel.methods or ():
-                _among(method_name, names, f"panel {panel.title!r}")
-            for measure in panel.measures:
-                if panel.kind == "nodes":
-                    _among(measure, ("precision", "recall", "f1"), f"panel {panel.title!r}")
-            if panel.kind == "sweep":
-                _among(panel.setting, [sweep.setting for sweep in self.sweeps], f"panel {panel.title!r}")
+            panel.check(names, [(sweep.setting, sweep.series) for sweep in self.sweeps])
         return self
 
 
@@ -397,8 +365,3 @@ def _problem(error: ValidationError) -> str:
     if first["loc"]:
         return explain(error, Spec)
     return first["msg"].removeprefix("Value error, ")  # of the whole spec, which would be no help if shown
-
-
-def _among(name: str | None, names: Any, what: str) -> None:
-    if name not in names:
-        raise ValueError(f"{what}: {name!r} is not one of {', '.join(map(str, names))}")

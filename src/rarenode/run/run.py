@@ -24,6 +24,7 @@ from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.features import take_rows
 from rarenode.data.sources import Data, open_data, scan_data
 from rarenode.data.table_options import table_options
+from rarenode.engines import resolve_device
 from rarenode.errors import ArgumentError, DataError, MissingFileError, ResumeError, TrainingError
 from rarenode.hierarchy import HierarchyLike, as_hierarchy
 from rarenode.models import Output
@@ -149,6 +150,8 @@ class Run:
         if encoder is None and has_images(opened):
             encoder = load_encoder(settings.encoder, size=settings.image_size, seed=settings.seed, download=download)
         run._encoder = None if encoder is None else encoder.module
+        if encoder is not None:
+            encoder = replace(encoder, device=resolve_device(settings.device))
         opened = usable_parts(opened, encoder, settings, progress)
         rows, validation = training_rows(opened, settings)
         rows = require_labels(rows, "training")

@@ -29,8 +29,9 @@ from typing import Literal
 
 from rarenode.paper.as_published import REBUILT
 from rarenode.paper.grid import tasks
+from rarenode.paper.panel import Measure
 from rarenode.paper.record import Record
-from rarenode.paper.spec import Measure, Spec
+from rarenode.paper.spec import Spec
 from rarenode.paper.store import Records
 
 SCORES: tuple[Measure, ...] = ("f1", "precision", "recall", "bin_ap", "ap")

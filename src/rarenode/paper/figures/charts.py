@@ -20,10 +20,22 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Tree:
+    """The hierarchy of a chart whose positions are its nodes, parents before children."""
+
+    parents: tuple[int | None, ...]
+    """Position of each node's parent; None at the root."""
+    rows: tuple[int, ...]
+    """Training rows that have the node."""
+    scored: tuple[bool, ...]
+    """Nodes that are not have no cells."""
+
+
+@dataclass(frozen=True)
 class Chart:
     """One drawing of a figure. Without lines, ``note`` says why."""
 
-    kind: Literal["sweep", "nodes", "methods", "curves", "reliability"]
+    kind: Literal["sweep", "difference", "advantage", "nodes", "methods", "hierarchy", "curves", "reliability"]
     title: str
     note: str
     """Which datasets it shows, and what it leaves out."""
@@ -35,6 +47,8 @@ class Chart:
     names: tuple[str, ...] | None
     """Of the positions; None if they are numbers themselves."""
     lines: tuple[Line, ...]
+    tree: Tree | None = None
+    """Of the kind ``hierarchy``: each line is a method."""
 
 
 @dataclass(frozen=True)

@@ -23,14 +23,18 @@ import matplotlib.style
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from rarenode._io.files import replacing
-from rarenode._io.text import counted, printable
+from rarenode._io.text import counted
 from rarenode.errors import ArgumentError
 from rarenode.paper.comparison.scores import Estimate
 from rarenode.paper.figures.charts import Chart, FigureData
+from rarenode.paper.figures.text import GREY, INK, plain
+from rarenode.paper.figures.tree_drawing import draw_tree, tree_size
+from rarenode.paper.panel import COMPARED, SWEPT
 
 Dash = Literal["-", "--", "-.", ":"]
 
@@ -39,7 +43,6 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 """Their number and that of the colours have no common divisor, so that pairs repeat late."""
 DASHES: tuple[Dash, ...] = ("-", "--", "-.", ":")
-INK, GREY = "#222222", "#6b6b6b"
 STYLE: dict[str, Any] = {
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "rarenode",
@@ -64,16 +67,21 @@ STYLE: dict[str, Any] = {
 }
 UNMARKED, LOGARITHMIC = frozenset({"curves"}), frozenset({"reliability"})
 """Kinds of charts whose lines have too many points for marks, and whose axes are logarithmic."""
+TREE = "hierarchy"
+UNLABELLED = frozenset({"methods", TREE})
+"""Kinds of charts whose lines are not in the legend."""
 DECADES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """The ticks of logarithmic axes, which begin at the first; a share of 0 is below them."""
 DPI = 150
 DEVIATION = "± one deviation"
-LONGEST_NAME, LONGEST_TITLE, LONGEST_NOTE = 46, 90, 500
+LONGEST_TITLE, LONGEST_NOTE = 90, 500
 NARROWEST_TICKS = 1 / 16
 """Swept values get ticks of their own, unless two are closer than this part of the axis: labels would touch."""
 NOTE_SIZE, LINE_SPACING = 7.5, 1.35
 ROOM_FOR_NAMES, ROOM_FOR_NUMBERS = 2.3, 0.7
 """Inches beside a chart."""
+ROOM_BESIDE_TREE, ROOM_ABOVE_TREE = 0.3, 0.75
+"""Inches; the latter with the title."""
 
 
 def draw(figure: FigureData, folder: Path, stem: str) -> tuple[Path, Path]:
@@ -99,46 +107,44 @@ def draw(figure: FigureData, folder: Path, stem: str) -> tuple[Path, Path]:
     return svg, png
 
 
-def plain(text: str, longest: int = LONGEST_NAME) -> str:
-    r"""Text on one line that prints, shortened where it is longer.
-
-    >>> plain("two\nlines"), plain("abcdefgh", 5)
-    ('two lines', 'abcd…')
-    """
-    shown = printable(text).strip()
-    return shown if len(shown) <= longest else f"{shown[: longest - 1]}…"
-
-
 def _drawn(figure: FigureData) -> Figure:
     charts = figure.charts
-    columns = min(len(charts), 2 if any(chart.kind == "nodes" for chart in charts) else 4)
-    if len(charts) > columns and len(charts) % columns == 1:
+    others = [chart for chart in charts if chart.kind != TREE]
+    columns = min(max(1, len(others)), 2 if {TREE, "nodes"} & {chart.kind for chart in charts} else 4)
+    if len(others) > columns and len(others) % columns == 1:
         columns = min(3, columns)  # rather 3 + 2 than 4 + 1
-    rows = math.ceil(len(charts) / columns)
     # methods need naming only once where all charts show the same
     shared = columns > 1 and len({(chart.kind, chart.names) for chart in charts}) == 1 and charts[0].kind == "methods"
-    across = max(_across(chart) for chart in charts)
+    across = max((_across(chart) for chart in others), default=0.0)
     margin = ROOM_FOR_NAMES if any(chart.kind == "methods" for chart in charts) else ROOM_FOR_NUMBERS
-    width = columns * across + margin * (1 if shared else columns)
-    heads = [_head(chart, across, index if len(charts) > 1 else None) for index, chart in enumerate(charts)]
+    width = columns * across + margin * (1 if shared else columns) if others else 0.0
+    width = max([width, *(tree_size(chart)[0] + ROOM_BESIDE_TREE for chart in charts if chart.kind == TREE)])
+    heads = [
+        _head(chart, width if chart.kind == TREE else across, index if len(charts) > 1 else None)
+        for index, chart in enumerate(charts)
+    ]
     handles = _legend(charts)
     legend_rows = math.ceil(len(handles) / max(1, int(width / 1.7)))
-    line = NOTE_SIZE * LINE_SPACING / 72
-    tallest = max(_upright(chart) + line * len(note) for chart, (_, note) in zip(charts, heads, strict=True))
-    drawn = Figure(figsize=(width, rows * tallest + 0.45 + 0.2 * legend_rows), layout="constrained")
+    rows = _rows(charts, columns)
+    heights = _heights(charts, [note for _, note in heads], rows)
+    drawn = Figure(figsize=(width, sum(heights) + 0.45 + 0.2 * legend_rows), layout="constrained")
     are = "is" if figure.missing == 1 else "are"
     total = counted(figure.trainings, "training")
     missing = f" ({figure.missing} of {total} {are} missing)" if figure.missing else ""
     title = textwrap.wrap(plain(figure.title, LONGEST_TITLE) + missing, int(width * 11))
     drawn.suptitle("\n".join(title), fontsize=11, color=INK)
     labels = _labels(charts)
-    for index, (chart, (head, note)) in enumerate(zip(charts, heads, strict=True)):
-        axes = drawn.add_subplot(rows, columns, index + 1)
+    places = GridSpec(len(rows), columns, figure=drawn, height_ratios=heights)
+    for place, index in ((place, index) for place, row in enumerate(rows) for index in row):
+        chart, (head, note), column = charts[index], heads[index], index - rows[place][0]
+        axes = drawn.add_subplot(places[place, :] if chart.kind == TREE else places[place, column])
         _draw_head(axes, head, note)
         if not chart.lines:
             axes.set_axis_off()
+        elif chart.tree is not None:
+            draw_tree(axes, chart, chart.tree)
         elif chart.kind == "methods":
-            _draw_rows(axes, chart, named=index % columns == 0 or not shared)
+            _draw_rows(axes, chart, named=column == 0 or not shared)
         elif chart.kind in UNMARKED | LOGARITHMIC:
             _draw_curves(axes, chart, labels)
         else:
@@ -149,16 +155,39 @@ def _drawn(figure: FigureData) -> Figure:
     return drawn
 
 
+def _rows(charts: Sequence[Chart], columns: int) -> list[list[int]]:
+    """Charts side by side; a tree has a row of its own."""
+    rows: list[list[int]] = []
+    for index, chart in enumerate(charts):
+        alone = TREE in (chart.kind, charts[max(0, index - 1)].kind)
+        if not rows or alone or len(rows[-1]) == columns:
+            rows.append([])
+        rows[-1].append(index)
+    return rows
+
+
+def _heights(charts: Sequence[Chart], notes: Sequence[Sequence[str]], rows: Sequence[Sequence[int]]) -> list[float]:
+    """The height of each row in inches: that of its tree, or of the tallest of all other charts."""
+    line = NOTE_SIZE * LINE_SPACING / 72
+    upright = [_upright(chart) + line * len(note) for chart, note in zip(charts, notes, strict=True)]
+    tallest = max((high for chart, high in zip(charts, upright, strict=True) if chart.kind != TREE), default=0.0)
+    return [upright[first] if charts[first].kind == TREE else tallest for first, *_ in rows]
+
+
 def _across(chart: Chart) -> float:
     """The width of a chart in inches, without names and numbers beside it."""
-    nodes = max(3.8, 0.27 * len(chart.positions))
-    return {"methods": 2.9, "sweep": 3.8, "nodes": nodes, "curves": 2.8, "reliability": 2.8}[chart.kind]
+    if chart.kind in SWEPT:
+        return 3.8
+    return max(3.8, 0.27 * len(chart.positions)) if chart.kind == "nodes" else 2.9 if chart.kind == "methods" else 2.8
 
 
 def _upright(chart: Chart) -> float:
     """The height of a chart in inches, with what is above and below it."""
-    methods = 1.2 + 0.27 * max(3, len(chart.positions))
-    return {"methods": methods, "sweep": 3.4, "nodes": 4.2, "curves": 3.0, "reliability": 3.0}[chart.kind]
+    if chart.kind == TREE:
+        return tree_size(chart)[1] + ROOM_ABOVE_TREE
+    if chart.kind == "methods":
+        return 1.2 + 0.27 * max(3, len(chart.positions))
+    return 3.4 if chart.kind in SWEPT else 4.2 if chart.kind == "nodes" else 3.0
 
 
 def _head(chart: Chart, across: float, index: int | None) -> tuple[str, list[str]]:
@@ -191,7 +220,7 @@ def _draw_lines(axes: Axes, chart: Chart, labels: Sequence[str]) -> None:
         x, means, deviations = _known(chart, line.ours, gaps=True)
         lower = [mean - deviation for mean, deviation in zip(means, deviations, strict=True)]
         upper = [mean + deviation for mean, deviation in zip(means, deviations, strict=True)]
-        if chart.kind == "sweep" and _has_deviation(line.ours):
+        if chart.kind in SWEPT and _has_deviation(line.ours):
             axes.fill_between(x, lower, upper, color=colour, alpha=0.15, linewidth=0)
         axes.plot(
             x, means, color=colour, marker=marker, linestyle=dash, linewidth=0.9 if chart.kind == "nodes" else None
@@ -203,13 +232,22 @@ def _draw_lines(axes: Axes, chart: Chart, labels: Sequence[str]) -> None:
     axes.set_ylabel(chart.scale)
     axes.grid(visible=True)
     lowest, highest = axes.get_ylim()
-    if chart.kind == "nodes" or lowest < 0:
+    if chart.kind in COMPARED:
+        axes.axhline(0, color=GREY, linewidth=1.0, zorder=1)
+    elif chart.kind == "nodes" or lowest < 0:
         axes.set_ylim(-0.02 * highest, highest)  # marks at 0, which rare nodes have, stay whole
     axes.set_xlabel(plain(chart.axis))
     if chart.names is not None:
         axes.set_xticks(chart.positions, [plain(name, 24) for name in chart.names], rotation=90)
         axes.tick_params(axis="x", length=0)
-    elif _far_apart(chart.positions):
+        return
+    logarithms = [math.log(position) for position in chart.positions] if min(chart.positions) > 0 else []
+    apart = _far_apart(chart.positions)
+    if not apart and logarithms and _far_apart(logarithms):
+        axes.set_xscale("log")
+        axes.minorticks_off()
+        apart = True
+    if apart:
         axes.set_xticks(chart.positions, [f"{position:g}" for position in chart.positions])
 
 
@@ -285,7 +323,7 @@ def _open(colour: str, marker: str) -> dict[str, Any]:
 
 
 def _labels(charts: Sequence[Chart]) -> list[str]:
-    return list(dict.fromkeys(line.label for chart in charts if chart.kind != "methods" for line in chart.lines))
+    return list(dict.fromkeys(line.label for chart in charts if chart.kind not in UNLABELLED for line in chart.lines))
 
 
 def _legend(charts: Sequence[Chart]) -> list[Artist]:
@@ -296,7 +334,7 @@ def _legend(charts: Sequence[Chart]) -> list[Artist]:
         colour, marker, dash = _look(index)
         shape = "" if label in unmarked else marker
         handles.append(Line2D([], [], color=colour, marker=shape, linestyle=dash, label=_legend_label(label)))
-    swept = [line for chart in charts if chart.kind == "sweep" for line in chart.lines]
+    swept = [line for chart in charts if chart.kind in SWEPT for line in chart.lines]
     methods = [line for chart in charts if chart.kind == "methods" for line in chart.lines]
     if any(point for line in swept + methods for point in line.published):
         if methods:

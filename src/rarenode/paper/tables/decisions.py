@@ -188,17 +188,17 @@ def _tally(rows: Sequence[DecisionRow], plain: Mapping[str, DecisionRow]) -> str
     """How many rows of a method reach the targets; ``plain`` has those of `PLAIN` at 0.5, by dataset."""
     f1 = [row.f1_ratio for row in rows if row.f1_ratio is not None]
     recall = [row.recall_ratio for row in rows if row.recall_ratio is not None and family_of(row.dataset) == "FUN"]
-    shown = (
-        f"F1 at least {MUCH_F1:g} times the best published on {_reached(f1, MUCH_F1)} "
-        f"datasets; recall at least {MUCH_RECALL:g} times that of None on {_reached(recall, MUCH_RECALL)} FunCat "
-        "datasets"
-    )
+    shown = []
+    if f1:
+        shown.append(f"F1 at least {MUCH_F1:g} times the best published on {_reached(f1, MUCH_F1)} datasets")
+    if recall:
+        reached = _reached(recall, MUCH_RECALL)
+        shown.append(f"recall at least {MUCH_RECALL:g} times that of None on {reached} FunCat datasets")
     found = [row.nodes_found.mean / max(plain[row.dataset].nodes_found.mean, 1) for row in rows if row.dataset in plain]
     if found:
-        shown += (
-            f"; at least {MUCH_FOUND:g} times the nodes that None finds here at 0.5 on {_reached(found, MUCH_FOUND)}"
-        )
-    return f"{shown}."
+        reached = _reached(found, MUCH_FOUND)
+        shown.append(f"at least {MUCH_FOUND:g} times the nodes that None finds here at 0.5 on {reached}")
+    return f"{'; '.join(shown) or 'nothing to compare with'}."
 
 
 def _reached(values: Sequence[float], aim: float) -> str:
@@ -296,6 +296,14 @@ def _error(its: Sequence[Sequence[Record]], calibration: CalibrationName, band: 
 
 
 def _precision_of_paper(records: Records) -> Iterator[str]:
+    rows = [
+        (row, best)
+        for (dataset, method), its in records.items()
+        if (row := row_of(dataset, method, Way(PRECISION_OF_PAPER), its)) is not None
+        and (best := best_published(dataset, "precision")) is not None
+    ]
+    if not rows:
+        return
     yield "### Recall at the paper's precision\n"
     yield (
         "The lowest thresholds whose estimated precision on held-out rows is at least that of the best published row. "
@@ -304,14 +312,11 @@ def _precision_of_paper(records: Records) -> Iterator[str]:
     )
     yield line(["Dataset", "Method", "Seeds", "Published row", "Nodes found", "Precision", "Recall", "F1"])
     yield line([":--", ":--", "--:", ":--", *["--:"] * 4])
-    for (dataset, method), its in records.items():
-        row, best = row_of(dataset, method, Way(PRECISION_OF_PAPER), its), best_published(dataset, "precision")
-        if row is None or best is None:
-            continue
+    for row, best in rows:
         yield line(
             [
-                dataset_name(dataset),
-                escape(method),
+                dataset_name(row.dataset),
+                escape(row.method),
                 str(row.seeds),
                 f"{escape(best.method)} ({best.spec})",
                 f"{row.nodes_found.mean:.0f} of {row.nodes}",

@@ -14,7 +14,7 @@ from dataclasses import asdict
 
 from rarenode._io.text import counted
 from rarenode.paper.comparison.scores import COSTS, DECISIVE, SCORES, Comparison, Difference, Estimate, Figure, Row
-from rarenode.paper.spec import Measure
+from rarenode.paper.panel import Measure
 from rarenode.paper.tables.markdown import NOTHING, REBUILT_SIGN, dataset_name, escape, line, recorded
 
 HEADINGS: dict[Measure, str] = {
@@ -115,9 +115,13 @@ def _table(rows: Iterable[Row], measures: tuple[Measure, ...]) -> Iterator[str]:
     for row in rows:
         cells = [_cell(measure, row.figures[measure]) for measure in measures]
         found = NOTHING if row.nodes_found is None else f"{row.nodes_found:.1f}".removesuffix(".0")
-        steps = NOTHING if row.steps_per_second is None else f"{row.steps_per_second:,.0f}"
+        steps = NOTHING if row.steps_per_second is None else _pace(row.steps_per_second)
         name = dataset_name(row.dataset)
         yield line([name, escape(row.method), str(row.seeds), *cells, found, *([steps] if with_pace else [])])
+
+
+def _pace(steps: float) -> str:
+    return f"{steps:,.0f}" if steps >= 1 else f"{steps:.1f}"
 
 
 def _cell(measure: Measure, figure: Figure) -> str:
