@@ -112,10 +112,17 @@ class Encoder:
         fast: torch.nn.Module = torch.nn.Module.to(network, memory_format=torch.channels_last)  # type: ignore[call-overload]
         return fast.to(self.device)
 
-    @property
+    @cached_property
     def rows_together(self) -> int:
-        """How many pictures are encoded at once, the last ones padded; another number would round differently."""
-        return ROWS_TOGETHER if self.device == "cpu" else ROWS_ON_DEVICE
+        """How many pictures are encoded at once, the last ones padded.
+
+        Convolutions compute each picture by itself. Matrix products on the CPU sum the rows at the end of a batch in
+        another order than the others, so networks with those encode one picture at a time.
+        """
+        if self.device != "cpu":
+            return ROWS_ON_DEVICE
+        has_products = any(isinstance(part, torch.nn.Linear) for part in self.module.modules())
+        return 1 if has_products else ROWS_TOGETHER
 
     def encode(self, pixels: NDArray[np.uint8]) -> Floats:
         """Embeddings (rows, width) of pixels (rows, size * size * 3). A row's do not depend on the other rows."""
