@@ -74,7 +74,7 @@ class TestRoundTrip:
 
 class TestPictures:
     @pytest.mark.parametrize("changes", [{"factor": 0.0}, {"fraction": 0.05}, {"factor": 0.25, "fraction": 0.5}])
-    def test_factor_and_fraction_are_kept(self, tmp_path: Path, changes: dict[str, float]) -> None:
+    def test_factor_and_fraction_are_kept(self, tmp_path: Path, changes: dict[str, Any]) -> None:
         cell = replace(cell_of("reef"), **changes)
         record, nodes = made_up(cell)
         write_record(tmp_path, record, nodes)
