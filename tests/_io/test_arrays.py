@@ -46,6 +46,23 @@ def test_a_new_file_has_ordinary_permissions(tmp_path: Path) -> None:
     assert len(modes) == 1
 
 
+def test_arrays_that_lie_in_memory_in_another_order(tmp_path: Path) -> None:
+    """As the weights of a network do whose channels are last; safetensors itself would mix up their numbers."""
+    whole = np.arange(120, dtype=np.float32).reshape(2, 3, 4, 5)
+    arrays: dict[str, Any] = {
+        "channels last": np.ascontiguousarray(whole.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2),
+        "transposed": whole.T,
+        "every other": whole[:, ::2, ::-1],
+        "one number": np.array(3, dtype=np.int64),
+    }
+    assert (arrays["channels last"] == whole).all()
+    for note in ("", "with a checksum"):
+        write_arrays(tmp_path / "arrays", arrays, note)
+        read = read_arrays(tmp_path / "arrays", layout_of(arrays))
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(read[name], array)
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

@@ -131,9 +131,11 @@ class TestFit:
         """A dataset of the paper has its own, any other data those of the preset."""
         from rarenode.cli.fit import _preset
 
-        assert _preset("paper", "cellcycle_FUN") == settings_for("cellcycle_FUN")
-        assert _preset("paper", "mine.arff") == Settings.preset("paper")
-        assert _preset("best", "cellcycle_FUN") == Settings()
+        assert _preset("paper", "cellcycle_FUN", None) == settings_for("cellcycle_FUN")
+        assert _preset("paper", "mine.arff", None) == Settings.preset("paper")
+        assert _preset("best", "cellcycle_FUN", None) == _preset("best", "photos.csv", "resnet50") == Settings()
+        heads = _preset("paper", "photos.csv", "random:resnet18")
+        assert (heads.n_members, heads.hidden_size, heads.encoder) == (20, 512, "random:resnet18")
 
     def test_invalid_settings(self, data: Path, tmp_path: Path) -> None:
         out = tmp_path / "run"

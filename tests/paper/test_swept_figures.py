@@ -139,6 +139,20 @@ class TestByDataset:
             assert (second.lines, second.note) == ((), "this dataset has not all the trainings that this needs yet")
             assert first.note == ""
 
+    def test_what_is_not_meant_for_a_dataset_is_not_missing_there(self, tmp_path: Path) -> None:
+        sweeps = [
+            {"series": "A", "setting": "w0", "values": [0.1]},
+            {"series": "B", "setting": "w0", "values": [0.1], "settings": {"n_members": 2}, "datasets": [CELLCYCLE]},
+        ]
+        usual: dict[str, Any] = {"title": "P", "measures": ["f1"], "setting": "w0", "by_dataset": True}
+        panels = [usual | {"kind": "sweep"}, usual | {"kind": "difference", "pairs": [PAIR]}]
+        spec = small_spec(datasets=[CELLCYCLE, SPO], sweeps=sweeps, panels=panels)
+        for dataset in (CELLCYCLE, SPO):
+            write(tmp_path, spec, dataset, A1=[3.0])
+        first, second, *differences = figure_of(spec, tmp_path).charts
+        assert (first.note, second.note) == ("not complete: B", "")
+        assert [chart.lines for chart in differences] == [(), ()]
+
     def test_methods_too(self, tmp_path: Path) -> None:
         panel = {"kind": "methods", "title": "P", "measures": ["f1"], "by_dataset": True}
         spec = small_spec({"name": "A"}, datasets=[CELLCYCLE, SPO], panels=[panel])

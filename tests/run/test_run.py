@@ -538,3 +538,15 @@ class TestReport:
         assert run.evaluate(splits).rows == 30
         assert isinstance(splits.test, Dataset)
         assert (run.folder / "report.html").exists()
+
+
+def test_a_report_about_validation_rows_has_their_labels(tmp_path: Path) -> None:
+    """Their predictions were once compared with the labels of as many training rows."""
+    parts = make_hierarchical(rows=200, nodes=12, depth=3, features=6)
+    assert parts.valid is not None
+    Run.fit(parts.train, tmp_path / "run", settings(), valid=parts.valid)
+    page = (tmp_path / "run" / "report.html").read_text()
+    found = re.search(r'"training":\[[^]]*\],"rows":\[([^]]*)\]', page)
+    assert found is not None
+    assert json.loads(f"[{found[1]}]") == parts.valid.Y.sum(axis=0).tolist()
+    assert "validation rows: 50 rows" in page

@@ -49,8 +49,10 @@ def write_arrays(path: Path, arrays: Arrays, note: str = "") -> None:
     """
     path.touch()
     permissions = path.stat().st_mode  # safetensors would keep others from reading what they may read beside it
+    # It also writes an array as it lies in memory, which for a transposed one is not what its shape says.
+    in_order = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     try:
-        save_file(arrays, path, {"rarenode": note} | ({"sha256": _checksum(arrays, note)} if note else {}))
+        save_file(in_order, path, {"rarenode": note} | ({"sha256": _checksum(arrays, note)} if note else {}))
         path.chmod(permissions)
     except SafetensorError as error:  # the disk's refusal, in other words
         raise OSError(f"{path} could not be written: {error}") from error

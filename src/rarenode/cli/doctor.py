@@ -114,7 +114,7 @@ def _print_examination(found: Examination, is_read: bool) -> None:
     unknown = f", {found.unknown:.0%} of labels unknown" if found.unknown else ""
     if is_read:
         print(
-            f"{printable(found.name)}: {counted(found.rows, 'row')}, {counted(found.features, 'feature')}, "
+            f"{printable(found.name)}: {found.rows_in_words}, "
             f"{counted(found.nodes, 'node')}, {found.nodes_with_rows:,} of them with rows{unknown}"
         )
     else:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from rarenode._io.files import is_dir
 from rarenode._io.text import counted
 from rarenode.cli.options import Quiet, Root, not_empty, with_settings, with_table_options
 from rarenode.config import Settings
@@ -73,7 +74,8 @@ def fit(
     but the model learns from fewer rows.
 
     --preset paper is the method of the paper: node weights, one training to the last epoch, a threshold of 0.5; on a
-    dataset of the catalogue with the paper's hyperparameters. `rarenode paper` reproduces its tables.
+    dataset of the catalogue with the paper's hyperparameters, on pictures with 20 heads as wide as the embedding.
+    `rarenode paper` reproduces its tables.
 
     Every setting is an option, also those not listed here: `rarenode settings` explains all of them. Options override
     --settings, which overrides the preset. RUN/settings.toml records what was used.
@@ -112,7 +114,9 @@ def fit(
 
     in_file = {} if settings_file is None else Settings.read_toml(settings_file)
     stored = Run(out).files.settings() if resume else None
-    base = stored if stored is not None and preset is None else _preset(preset or "best", data)
+    is_images = is_dir(data) or Path(data).suffix.lower() == ".zip" or "images" in table or "image" in table
+    encoder = (in_file | settings).get("encoder", Settings().encoder) if is_images else None
+    base = stored if stored is not None and preset is None else _preset(preset or "best", data, encoder)
     chosen = base.changed(in_file, **settings)
     progress = Progress(quiet)
     callback = ShowProgress(progress)
@@ -144,8 +148,12 @@ def fit(
         print(f"no report, because {why}; `rarenode report {out} --data FILE` writes one")
 
 
-def _preset(preset: Preset, data: str) -> Settings:
-    """The paper has hyperparameters for each of its datasets."""
+def _preset(preset: Preset, data: str, encoder: str | None) -> Settings:
+    """The paper has hyperparameters for each of its datasets, and for heads on the embedding of an encoder."""
+    if preset == "paper" and encoder is not None:
+        from rarenode.paper.pictures import settings_for_pictures  # noqa: PLC0415
+
+        return settings_for_pictures(encoder)
     if preset == "paper":
         from rarenode.data.catalogue import catalogue  # noqa: PLC0415
         from rarenode.paper import settings_for  # noqa: PLC0415

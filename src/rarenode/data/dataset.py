@@ -364,7 +364,7 @@ class DatasetSplits:
 
     def __repr__(self) -> str:
         rows = "/".join("-" if part is None else str(len(part)) for part in (self.train, self.valid, self.test))
-        features = counted(self.train.n_features, "feature")
+        features = "pictures" if isinstance(self.train.X, Images) else counted(self.train.n_features, "feature")
         return f"<DatasetSplits {self.name}: {rows} rows, {features}, {self.hierarchy!r}>"
 
 

@@ -79,6 +79,15 @@ class Examination:
     """The share of cells of labelled rows of which it is unknown whether the row has the node."""
     levels: tuple[Level, ...]
     findings: tuple[Finding, ...]
+    pictures: bool = False
+    """Whether rows are pictures, which have no features."""
+
+    @property
+    def rows_in_words(self) -> str:
+        """How many rows there are, and of which kind."""
+        if self.pictures:
+            return counted(self.rows, "picture")
+        return f"{counted(self.rows, 'row')}, {counted(self.features, 'feature')}"
 
     @property
     def worst(self) -> Severity | None:
@@ -124,6 +133,7 @@ def examine(data: Dataset, others: Sequence[Dataset] = ()) -> Examination:
         unknown=0.0 if labelled.known is None else float(1 - labelled.known.mean()),
         levels=_levels(labelled, support),
         findings=tuple(sorted(findings, key=lambda found: order[found.severity])),
+        pictures=isinstance(data.X, Images),
     )
 
 
@@ -386,10 +396,12 @@ def _shared_rows(data: Dataset, others: Sequence[Dataset]) -> Iterator[Finding]:
                 differs &= data.known[first] & data.known[row]
             (contradicting if differs.any() else alike).append((row, first))
     repeated = len(alike) + len(contradicting)
-    # Where many rows repeat others, their features are few or coarse.
-    is_coarse = repeated > COARSE * len(data)
+    is_images = isinstance(data.X, Images)
+    noun, what = ("picture", "content") if is_images else ("row", "features")
+    # Where many rows repeat others, their features are few or coarse; the same bytes are always the same picture.
+    is_coarse = repeated > COARSE * len(data) and not is_images
     if repeated:
-        text = f"{_said(repeated, 'row', 'has', 'have')} the same features as another row"
+        text = f"{_said(repeated, noun, 'has', 'have')} the same {what} as another {noun}"
         odd = len(contradicting)
         more = f"; {odd:,} of them with other labels" if odd else ""
         severity: Severity = "warning" if odd and not is_coarse else "note"
@@ -399,7 +411,7 @@ def _shared_rows(data: Dataset, others: Sequence[Dataset]) -> Iterator[Finding]:
         same = [(row, distinct[key]) for row, key in _row_keys(other) if key in distinct]
         if same:
             where = f"{other.name or 'the other rows'} {'has' if len(same) == 1 else 'have'}"
-            text = f"{counted(len(same), 'row')} of {where} the same features as a row of {data.name or 'the data'}"
+            text = f"{counted(len(same), noun)} of {where} the same {what} as a {noun} of {data.name or 'the data'}"
             advice = "if they are the same, keep one: scores of rows that were trained on are too high"
             severity = "note" if is_coarse else "warning"
             yield Finding(severity, "splits", text, advice, _pairs(other, data, same))

@@ -10,6 +10,7 @@ from textwrap import fill
 from typing import Any, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from pydantic import ValidationError
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -261,18 +262,22 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         write_estimator_file(Path(folder), beside.model_copy(update={"parameters": parameters}))
 
     @classmethod
-    def load(cls, folder: Path | str) -> Self:
+    def load(cls, folder: Path | str, encoder: torch.nn.Module | None = None) -> Self:
         """Read what `save`, or `rarenode fit`, wrote. Nothing in the folder is executed.
 
         The estimator has the parameters of the training: ``clone(loaded).fit(X, y)`` repeats it on the same rows, which
         for a dataset of the catalogue are the training rows and then the validation rows. Its ``n_counted`` is set
         where node weights or resampling depend on it; for other rows, set it to None.
 
+        Args:
+            folder: the folder.
+            encoder: the torch module of the encoder of pictures, if it is not one of the transformers library.
+
         Raises:
             MissingFileError: a file of the model is not there.
             FileFormatError: a file is damaged.
         """
-        model = TrainedModel.load(folder)
+        model = TrainedModel.load(folder, encoder)
         beside = read_estimator_file(Path(folder), model.hierarchy, model.fingerprints.get("parameters"))
         settings = model.settings.to_dict()
         unscored: Sequence[str] | None = None

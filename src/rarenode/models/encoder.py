@@ -29,8 +29,8 @@ SIZE, RESIZE_RATIO = 224, 256 / 224
 MOST_SIZE = 4_096
 DECIMALS = 3
 """Of the embedding that a fingerprint contains; more would differ between machines."""
-ROWS_TOGETHER = 8
-"""Pictures are encoded in batches of just so many, the last one padded: with another number, convolutions are
+ROWS_TOGETHER, ROWS_ON_DEVICE = 8, 64
+"""Pictures are encoded in batches of just so many, on the CPU or elsewhere: with another number, convolutions are
 computed by other code, which rounds differently."""
 
 
@@ -50,6 +50,8 @@ class Encoder:
     is_pretrained: bool
     config: Mapping[str, Any] | None = None
     """The architecture, for the transformers library; None for a torch module of another kind."""
+    device: str = "cpu"
+    """Where embeddings are computed."""
 
     def __repr__(self) -> str:
         return f"<Encoder {self.name}: {self.crop.size} x {self.crop.size} pixels to {self.width} numbers>"
@@ -108,17 +110,31 @@ class Encoder:
         """The network as it is used for embeddings: without gradients, batch normalisation folded into convolutions."""
         network = PixelEncoder(folded(self.module, self.crop.size), self.input).eval().requires_grad_(False)
         fast: torch.nn.Module = torch.nn.Module.to(network, memory_format=torch.channels_last)  # type: ignore[call-overload]
-        return fast
+        return fast.to(self.device)
+
+    @cached_property
+    def rows_together(self) -> int:
+        """How many pictures are encoded at once, the last ones padded.
+
+        Convolutions compute each picture by itself. Matrix products on the CPU sum the rows at the end of a batch in
+        another order than the others, so networks with those encode one picture at a time.
+        """
+        if self.device != "cpu":
+            return ROWS_ON_DEVICE
+        has_products = any(isinstance(part, torch.nn.Linear) for part in self.module.modules())
+        return 1 if has_products else ROWS_TOGETHER
 
     def encode(self, pixels: NDArray[np.uint8]) -> Floats:
         """Embeddings (rows, width) of pixels (rows, size * size * 3). A row's do not depend on the other rows."""
         result = np.empty((len(pixels), self.width), dtype=np.float32)
-        for first in range(0, len(pixels), ROWS_TOGETHER):
-            part = pixels[first : first + ROWS_TOGETHER]
-            batch = np.zeros((ROWS_TOGETHER, pixels.shape[1]), dtype=np.uint8)
+        rows = self.rows_together
+        for first in range(0, len(pixels), rows):
+            part = pixels[first : first + rows]
+            batch = np.zeros((rows, pixels.shape[1]), dtype=np.uint8)
             batch[: len(part)] = part
             with torch.inference_mode():
-                result[first : first + len(part)] = self._fast(torch.from_numpy(batch)).numpy()[: len(part)]
+                values = self._fast(torch.from_numpy(batch).to(self.device)).cpu().numpy()
+            result[first : first + len(part)] = values[: len(part)]
         if not np.isfinite(result).all():
             raise DataError(f"the encoder {self.name} returned numbers that are not finite")
         return result

@@ -60,16 +60,18 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "dinov2": {"model_type": "dinov2", "hidden_size": 384, "num_attention_heads": 6},
 }
 """Their architectures, so that random weights need no file."""
-MOST_NUMBER, MOST_LAYERS = 100_000, 1_000
+MOST_NUMBER, MOST_LAYERS = 100_000, 200
 """What a description in a model file may ask for; the latter of anything that is built one by one."""
-COUNTS = ("depth", "layer", "num_", "stage", "block", "repeat", "group")
+COUNTS = ("depth", "layer", "stage", "block", "repeat")
 """What is in the name of a number of layers."""
 LEFT_OUT = (
     "architectures", "auto_map", "transformers_version", "dtype", "torch_dtype", "_name_or_path", "id2label",
     "label2id", "num_labels", "problem_type",
 )  # fmt: skip
 """Parts of a configuration that do not change the network."""
-DANGEROUS = ("auto_map", "dtype", "_implementation", "backbone", "quantization", "trust_remote_code", "kernel_config")
+DANGEROUS = (
+    "auto_map", "dtype", "_implementation", "backbone", "quantization", "remote_code", "kernel_config", "expert"
+)  # fmt: skip
 """Parts of names in a configuration that would have the library run or fetch something, or store weights otherwise."""
 
 
@@ -287,7 +289,7 @@ def _empty(config: Mapping[str, Any]) -> Backbone:
     values = {name: value for name, value in config.items() if name != "model_type"}
     try:
         made = library.AutoConfig.for_model(config["model_type"], **values)
-        return Backbone(library.AutoModel.from_config(made, trust_remote_code=False, dtype=torch.float32))
+        return Backbone(library.AutoModel.from_config(made, trust_remote_code=False, dtype=torch.float32)).eval()
     except (ValueError, KeyError) as error:
         raise ArgumentError(f"the transformers library has no such encoder: {str(error)[:200]}") from None
 

@@ -62,6 +62,16 @@ STEP = " > "
 REEF_ROWS, REEF_SIZE, REEF_SEED = 3000, 128, 0
 
 
+WIDTHS = MappingProxyType({"resnet18": 512, "resnet50": 2048, "vit": 768, "dinov2": 384})
+"""Of embeddings, which the paper's heads are as wide as."""
+
+
+def settings_for_pictures(encoder: str = "resnet50") -> Settings:
+    """The preset ``paper`` for pictures: 20 heads, as wide as the embedding of a known encoder."""
+    hidden = WIDTHS.get(encoder.removeprefix(UNTRAINED), HYPERPARAMETERS["hidden_size"])
+    return Settings.preset("paper", **{**HYPERPARAMETERS, "hidden_size": hidden, "encoder": encoder})
+
+
 @dataclass(frozen=True)
 class PictureDataset:
     """A dataset of pictures."""

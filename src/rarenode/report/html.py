@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
-from rarenode._io.text import printable
+from rarenode._io.text import counted, printable
 from rarenode.diagnosis.data_checks import FEW_ROWS
 from rarenode.report.charts import Chart, Section
 from rarenode.report.pictures import RunPictures
@@ -202,7 +202,7 @@ def examinations(report: Report) -> str:
             + "</li>"
             for each in found.findings
         )
-        about = f"{found.rows:,} rows, {found.features:,} features, {found.nodes_with_rows:,} of {found.nodes:,} nodes"
+        about = f"{found.rows_in_words}, {found.nodes_with_rows:,} of {counted(found.nodes, 'node')}"
         body = f"<p>{about} with rows.</p>{_table(head, rows, classes='plain numbers')}<ul>{lines}</ul>"
         one = len(report.runs) == 1
         parts.append(body if one else f"<details><summary>{text(run.name)}</summary>{body}</details>")

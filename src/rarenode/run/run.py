@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import torch
 
 from rarenode._io.files import is_dir, sole_use
 from rarenode._io.progress import Progress
@@ -23,6 +24,7 @@ from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.features import take_rows
 from rarenode.data.sources import Data, open_data, scan_data
 from rarenode.data.table_options import table_options
+from rarenode.engines import resolve_device
 from rarenode.errors import ArgumentError, DataError, MissingFileError, ResumeError, TrainingError
 from rarenode.hierarchy import HierarchyLike, as_hierarchy
 from rarenode.models import Output
@@ -74,10 +76,12 @@ class Run:
     (100, 100)
     """
 
-    def __init__(self, folder: Path | str) -> None:
+    def __init__(self, folder: Path | str, encoder: torch.nn.Module | None = None) -> None:
+        """Open the folder of a run; a model whose encoder is none of the transformers library needs its module."""
         if folder == "":
             raise ArgumentError("the name of the run's folder is empty; the current folder is '.'")
         self.folder = Path(folder)
+        self._encoder = encoder
         self.files = RunFiles(self.folder)
 
     def __repr__(self) -> str:
@@ -145,6 +149,9 @@ class Run:
         settings = settings or stored or Settings()
         if encoder is None and has_images(opened):
             encoder = load_encoder(settings.encoder, size=settings.image_size, seed=settings.seed, download=download)
+        run._encoder = None if encoder is None else encoder.module
+        if encoder is not None:
+            encoder = replace(encoder, device=resolve_device(settings.device))
         opened = usable_parts(opened, encoder, settings, progress)
         rows, validation = training_rows(opened, settings)
         rows = require_labels(rows, "training")
@@ -178,7 +185,7 @@ class Run:
                     raise TrainingError(f"the model could not be saved: {error}") from None
             run.files.tidy()
             if report and (is_new or not (run.folder / REPORT).exists()):
-                run._report_on_fit(opened, rows)
+                run._report_on_fit(opened, rows, None if valid is None else validation)
         return run
 
     @property
@@ -203,7 +210,7 @@ class Run:
             raise MissingFileError(f"{self.folder}: there is no such folder; `rarenode fit` makes one")
         if self.files.is_begun and not self.files.has_model:
             raise MissingFileError(f"{self.folder} contains an unfinished training; finish it with resume (--resume)")
-        return TrainedModel.load(self.folder)
+        return TrainedModel.load(self.folder, self._encoder)
 
     # --- use -----------------------------------------------------------------------------------------------------
 
@@ -514,8 +521,8 @@ class Run:
         if problems:
             raise ResumeError(f"{self.folder} contains another training: {'; '.join(problems)}")
 
-    def _report_on_fit(self, opened: Dataset | DatasetSplits, rows: Dataset) -> None:
-        """A report about test rows, or else about held-out rows; none if their predictions are not there."""
+    def _report_on_fit(self, opened: Dataset | DatasetSplits, rows: Dataset, valid: Dataset | None) -> None:
+        """A report about test rows, or else about held-out or validation rows; none if there are no predictions."""
         name = self.folder.name or str(self.folder)
         model = self.model
         if isinstance(opened, DatasetSplits):
@@ -534,7 +541,14 @@ class Run:
         elif model.settings.holds_out_rows and (self.folder / HELD_OUT).exists():
             held_out = self.files.held_out(model)
             numbers, probs = held_out["rows"], held_out["probs"]
-            one_model = model.settings.holdout is not None
+            one_model, kind = model.settings.holdout is not None, "out-of-fold predictions"
+            if valid is not None:
+                rows, one_model, kind = valid.with_labels_only(), True, "validation rows"
+                if len(rows) != len(numbers):
+                    raise ResumeError(f"{rows.name or 'the validation rows'}: they are not those of the training")
+            elif one_model:
+                kind = "held-out rows"
+            pictures = pictures_of(rows)
             # The models of folds are gone, and the final model has seen their rows.
             output = model.compute(take_rows(rows.X, numbers), highest=True, uncertainty="gmu") if one_model else None
             part = report_on_predictions(
@@ -542,14 +556,14 @@ class Run:
                 rows.Y[numbers],
                 Output(probs) if output is None else replace(output, probs=probs),
                 name=name,
-                rows=f"{rows.name}, {'held-out rows' if one_model else 'out-of-fold predictions'}",
+                rows=f"{rows.name}, {kind}",
                 thresholds=model.decides_with,
                 training_rows=held_out["training_support"],
                 row_numbers=numbers,
                 fitted_here=True,
                 known=None if rows.known is None else rows.known[numbers],
                 ids=None if rows.ids is None else [rows.ids[number] for number in numbers.tolist()],
-                pictures=pictures_of(rows.take(numbers)),
+                pictures=None if pictures is None else pictures[numbers],
             )
         else:
             return

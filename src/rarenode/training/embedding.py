@@ -35,13 +35,13 @@ from rarenode.data.decoding import Crop, decode, to_square
 from rarenode.data.images import DIGEST_BYTES, ImageFile, Images
 from rarenode.engines import available_threads, limited_threads
 from rarenode.errors import DataError, FileFormatError
-from rarenode.models.encoder import ROWS_TOGETHER, Encoder
+from rarenode.models.encoder import ROWS_ON_DEVICE, Encoder
 
 ENVIRONMENT_VARIABLE = "RARENODE_CACHE"
 SUFFIX = ".safetensors"
 ROWS_IN_A_FILE, SECONDS_IN_A_FILE = 512, 30.0
 """A file of the cache is written after so many embeddings, or so many seconds."""
-AHEAD = 4 * ROWS_TOGETHER
+AHEAD = 4 * ROWS_ON_DEVICE
 """Pictures that are decoded before the encoder needs them."""
 MOST_SHOWN = 10
 SMALL = 32
@@ -146,7 +146,7 @@ def embed(
                         batch.append((row, digest, decoded.pixels))
                         if decoded.note:
                             notes[row] = decoded.note
-                    if len(batch) == ROWS_TOGETHER:
+                    if len(batch) == encoder.rows_together:
                         encode()
                     display.update(done, f"{done:,} of {total:,} pictures", "pictures/s")
                 if batch:

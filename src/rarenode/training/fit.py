@@ -13,6 +13,7 @@ from rarenode.config.choices import EPISTEMIC
 from rarenode.data.dataset import Dataset
 from rarenode.data.images import Images
 from rarenode.diagnosis.data_checks import unusable_weights
+from rarenode.engines import resolve_device
 from rarenode.errors import ArgumentError, DataError
 from rarenode.models.encoder import Encoder
 from rarenode.models.pretrained import load_encoder
@@ -64,6 +65,8 @@ def fit_model(
     """
     if encoder is None and isinstance(data.X, Images):
         encoder = load_encoder(settings.encoder, size=settings.image_size, seed=settings.seed)
+    if encoder is not None:
+        encoder = replace(encoder, device=resolve_device(settings.device))
     how: How = {
         "encoder": encoder,
         "prepare": prepare,

@@ -23,7 +23,7 @@ from rarenode.data.images import Images, are_images, as_images
 from rarenode.data.preparation import Preparation, as_float32
 from rarenode.data.table_options import Expected, TableOptions
 from rarenode.diagnosis import NodeDiagnosis, diagnose
-from rarenode.engines import limited_threads
+from rarenode.engines import limited_threads, resolve_device
 from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import accretion_from_counts
@@ -309,8 +309,16 @@ class TrainedModel:
             reading=record.reading,
             n_counted=record.n_counted,
             parents_together=record.as_parents_together(),
-            encoder=loaded,
+            encoder=None if loaded is None else replace(loaded, device=_usable_device(record.settings.device)),
         )
+
+
+def _usable_device(device: str) -> str:
+    """The device that a model was trained on, or the CPU where that is not there."""
+    try:
+        return resolve_device(device)
+    except ArgumentError:
+        return "cpu"
 
 
 def current_versions() -> dict[str, str]:

@@ -90,7 +90,7 @@ def test_the_column_of_pictures_is_guessed(tmp_path: Path, photos: Path, column:
 def test_the_column_of_pictures_is_named(tmp_path: Path, photos: Path) -> None:
     table = write_table(tmp_path / "t.csv", image=["x", "y", "z"], shot=NAMES, taxa=TAXA)
     assert paths(Dataset.read(table, labels="taxa", images=photos, image="shot"))[0] == str(photos / "a.png")
-    with pytest.raises(ArgumentError, match=r"no column 'shoot' of pictures \(--image\); there are 'image', 'shot'"):
+    with pytest.raises(ArgumentError, match=r"t\.csv has no column 'shoot' .*\(--image\); it has 'image', 'shot'"):
         Dataset.read(table, labels="taxa", images=photos, image="shoot")
     other = write_table(tmp_path / "u.csv", shot=NAMES, taxa=TAXA)
     with pytest.raises(ArgumentError, match=r"which column of .*u\.csv names the pictures \(--image\)"):

@@ -35,7 +35,7 @@ def image_columns(options: TableOptions, expected: Expected | None, names: Seque
     """The columns that together name a picture, as far as they are there; none if rows are no pictures."""
     if not (options.has_images if expected is None else expected.images):
         return []
-    column = _image_column(options, names)
+    column = options.image if options.image is not None else image_column(options, names)
     return [] if column is None else [column, *(name for name in SITE if name in names)]
 
 
@@ -50,7 +50,7 @@ def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions
         DataError: a row names no picture, or two rows the same one; or not one of the files is there.
     """
     names = table.frame.columns
-    column = _image_column(options, names)
+    column = image_column(options, names, table.name)
     if column is None:
         shown = ", ".join(repr(name) for name in names[:8])
         raise ArgumentError(f"say which column of {table.name} names the pictures (--image); it has {shown}")
@@ -148,11 +148,16 @@ def _below(root: Path) -> Images:
         raise FileFormatError(root, None, f"it is a folder without pictures; name a file in it, {what}") from None
 
 
-def _image_column(options: TableOptions, names: Sequence[str]) -> str | None:
+def image_column(options: TableOptions, names: Sequence[str], table: str = "the table") -> str | None:
+    """The column that names pictures; None if it is not given and no column is called as they usually are.
+
+    Raises:
+        ArgumentError: the one that is given is not there.
+    """
     if options.image is not None:
         if options.image not in names:
             shown = ", ".join(repr(name) for name in names[:8])
-            raise ArgumentError(f"there is no column {options.image!r} of pictures (--image); there are {shown}")
+            raise ArgumentError(f"{table} has no column {options.image!r} of pictures (--image); it has {shown}")
         return options.image
     usual = {name.casefold(): name for name in reversed(names)}
     return next((usual[name] for name in COLUMNS if name in usual), None)

@@ -22,7 +22,7 @@ from rarenode.data.dataset import Dataset
 from rarenode.data.features import LARGEST, number_as_text
 from rarenode.data.readers.frames import BINARY, THOUSANDS, Table, read_table
 from rarenode.data.readers.gaf import from_gaf
-from rarenode.data.readers.images import image_columns, images_of, unused_columns
+from rarenode.data.readers.images import image_column, image_columns, images_of, unused_columns
 from rarenode.data.readers.labels import (
     Stated,
     are_indicators,
@@ -125,9 +125,12 @@ def make_dataset(
 ) -> Dataset:
     """The dataset of a table; arguments are those of `read_tables`."""
     names = table.frame.columns
+    is_images = options.has_images if expected is None else expected.images
+    if is_images:
+        image_column(options, names, table.name)  # that it is missing says more than that the ids are
     options = _resolve(table, options, labels, is_new=expected is None)
     images = None
-    if options.has_images if expected is None else expected.images:
+    if is_images:
         images, options, table = images_of(table, options)
     wanted: list[str]
     if images is not None:

@@ -1,0 +1,263 @@
+"""Runs on pictures: every way to name them gives the same bits, and so does every way to stop and continue."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from rarenode import Dataset, Run, TrainedModel
+from rarenode.data.images import Images
+from rarenode.data.sources import open_data
+from rarenode.data.table_options import TableOptions
+from rarenode.errors import ArgumentError, DataError, FileFormatError, Interrupted, ResumeError
+from rarenode.models.encoder import Encoder
+from rarenode.models.pretrained import load_encoder
+from rarenode.training import fit_model
+from tests.encoders import SIZE, encoder_folder, plain_encoder, reef, small_settings, tiny_encoder
+from tests.training.problem import Recorder, outcomes
+
+__all__ = ["encoder_folder", "reef"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _all_with_one_thread(one_thread: None) -> None: ...
+
+
+def survey(reef: Path) -> Path:
+    return reef / "labels.csv"
+
+
+def how(reef: Path, **changes: Any) -> dict[str, Any]:
+    return {"labels": "taxa", "image": "image", "images": str(reef), "ignore": ["partition"]} | changes
+
+
+def new(reef: Path) -> list[Path]:
+    return sorted((reef / "new").iterdir())
+
+
+@pytest.fixture(scope="module")
+def run(reef: Path, encoder_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    return Run.fit(survey(reef), folder, small_settings(encoder_folder), options=how(reef))
+
+
+@pytest.fixture(scope="module")
+def expected(run: Run, reef: Path) -> NDArray[np.float32]:
+    """The probabilities of the pictures without labels, by the plainest way."""
+    return run.model.predict_proba(new(reef))
+
+
+def stop() -> None:
+    raise KeyboardInterrupt
+
+
+# --- the same by every way -------------------------------------------------------------------------------------------
+
+
+def test_a_model_in_memory_and_from_its_folder(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
+    data = Dataset.read(survey(reef), **how(reef))
+    settings = small_settings(encoder_folder)
+    model = fit_model(data, settings).model
+    before = model.predict_proba(new(reef))
+    model.save(tmp_path)
+    loaded = TrainedModel.load(tmp_path)
+    assert (loaded.predict_proba(new(reef)) == before).all()
+    assert (loaded.predict(new(reef)) == model.predict(new(reef))).all()
+    assert loaded.encoder is not None
+    assert model.encoder is not None
+    given = load_encoder(str(encoder_folder), size=SIZE)
+    assert loaded.encoder.fingerprint == model.encoder.fingerprint == given.fingerprint
+    assert not loaded.encoder.module.training
+
+
+def test_every_way_to_name_pictures_gives_the_same_bits(
+    run: Run, reef: Path, expected: NDArray[np.float32], tmp_path: Path
+) -> None:
+    model, paths = run.model, new(reef)
+    assert (model.predict_proba(reef / "new") == expected).all()
+    assert (model.predict_proba([str(path) for path in paths]) == expected).all()
+    assert (model.predict_proba(Images.from_paths(paths)) == expected).all()
+    assert (model.predict_proba(Images.from_paths(paths)[::-1])[::-1] == expected).all()
+    for row, path in enumerate(paths):
+        assert (model.predict_proba([path]) == expected[row]).all()
+    archive = shutil.make_archive(str(tmp_path / "new"), "zip", reef / "new")
+    assert (run.predict(archive).probs == expected).all()
+    by_folder = run.predict(reef / "new")
+    assert (by_folder.probs == expected).all()
+    assert by_folder.ids == tuple(path.name for path in paths)
+    table = tmp_path / "new.csv"
+    pl.DataFrame({"image": [path.name for path in paths]}).write_csv(table)
+    assert (run.predict(table, options={"images": reef / "new"}).probs == expected).all()
+    shutil.copytree(reef / "new", tmp_path, dirs_exist_ok=True)
+    beside = run.predict(table)  # the folder is asked anew: that of the table
+    assert (beside.probs == expected).all()
+    assert beside.ids == by_folder.ids
+    frame = pl.DataFrame({"image": [str(path) for path in paths]})
+    assert (run.predict(frame).probs == expected).all()
+    assert model.encoder is not None
+    embedded = model.encoder.encode(np.stack([_pixels(model.encoder, path) for path in paths]))
+    assert (model.predict_proba(embedded) == expected).all()
+
+
+def _pixels(encoder: Encoder, path: Path) -> NDArray[np.uint8]:
+    from rarenode.data.decoding import decode, to_square
+
+    return to_square(decode(path.read_bytes()).image, encoder.crop).reshape(-1)
+
+
+def test_a_file_of_predictions(run: Run, reef: Path, expected: NDArray[np.float32], tmp_path: Path) -> None:
+    written = run.predict_to_file(reef / "new", tmp_path / "found.csv")
+    assert written.rows == len(new(reef))
+    found = pl.read_csv(tmp_path / "found.csv")
+    assert found["image"].unique(maintain_order=True).to_list() == [path.name for path in new(reef)]
+    np.testing.assert_allclose(found["probability"].to_numpy(), expected.ravel(), atol=1e-6)
+
+
+def test_what_a_run_keeps(run: Run, reef: Path) -> None:
+    reading = run.model.reading
+    assert reading is not None
+    assert (reading.images, reading.image, reading.id, reading.skip_bad_images) == (None, "image", "image", False)
+    page = (run.folder / "report.html").read_text()
+    assert "data:image/jpeg;base64," in page
+    assert "60 pictures" in page
+    assert run.evaluate(survey(reef), options={"images": reef}).rows == 60
+    assert "encoder" in (run.folder / "README.md").read_text()
+
+
+def test_parts_of_a_table(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
+    options = how(reef, partition="partition", ignore=[])
+    parts = open_data(survey(reef), options=TableOptions(**options))
+    assert not isinstance(parts, Dataset)
+    run = Run.fit(survey(reef), tmp_path / "run", small_settings(encoder_folder), options=options)
+    assert run.model.training_positives.max() <= len(parts.train_and_valid)
+    assert run.evaluate(survey(reef), options={"images": reef}).rows == len(parts.test)
+    assert run.evaluate(survey(reef), split="valid", options={"images": reef}).rows == len(parts.valid or ())
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "test rows" in page
+
+
+def test_validation_rows_are_read_alike(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
+    frame = pl.read_csv(survey(reef))
+    for name, rows in (("train", frame[:40]), ("valid", frame[40:])):
+        rows.write_csv(tmp_path / f"{name}.csv")
+    settings = small_settings(encoder_folder, holdout=None, cv=2, patience=1)
+    run = Run.fit(
+        tmp_path / "train.csv", tmp_path / "run", settings, valid=tmp_path / "valid.csv",
+        options=how(reef), hierarchy=reef / "taxonomy.csv",
+    )  # fmt: skip
+    assert all(record.valid is not None for record in run.history)
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "valid.csv, validation rows: 20 rows" in page
+
+
+# --- pictures and tables are not mixed up ----------------------------------------------------------------------------
+
+
+def test_a_model_for_pictures_refuses_tables(run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("depth,ground\n1,2\n")
+    with pytest.raises(ArgumentError, match=r"t\.csv has no column 'image' of pictures \(--image\); it has 'depth'"):
+        run.predict(table)
+    with pytest.raises(DataError, match=r"shape \(rows, 16\); got \(2, 3\)"):
+        run.model.predict_proba(np.zeros((2, 3)))
+    tree = run.model.hierarchy
+    data = Dataset.from_arrays(np.zeros((2, 3)), np.zeros((2, len(tree)), dtype=bool), tree)
+    with pytest.raises(DataError, match="trained on pictures, and the data is a table"):
+        run.predict(data)
+
+
+def test_a_model_for_tables_refuses_pictures(reef: Path, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    pl.DataFrame({"depth": range(12), "taxa": ["a > b", "a > c"] * 6}).write_csv(table)
+    run = Run.fit(table, tmp_path / "run", small_settings("resnet50"), options={"labels": "taxa"}, report=False)
+    with pytest.raises(DataError, match="folder of pictures, and the model was trained on tables"):
+        run.predict(reef / "new")
+    with pytest.raises(DataError, match="trained on tables, and cannot predict pictures"):
+        run.model.predict_proba(new(reef))
+    images = Images.below(reef / "new")
+    tree = run.model.hierarchy
+    data = Dataset.from_arrays(images, np.zeros((len(images), len(tree)), dtype=bool), tree)
+    with pytest.raises(DataError, match="trained on a table, and the data is pictures"):
+        run.predict(data)
+
+
+# --- an own torch module ---------------------------------------------------------------------------------------------
+
+
+def test_an_own_module(reef: Path, tmp_path: Path) -> None:
+    encoder = plain_encoder(size=16)
+    run = Run.fit(survey(reef), tmp_path / "run", small_settings("resnet50"), options=how(reef), encoder=encoder)
+    before = run.model.predict_proba(new(reef))
+    assert (tmp_path / "run" / "report.html").exists()
+    with pytest.raises(FileFormatError, match=r"not one of the transformers library; pass its torch module \(encoder="):
+        TrainedModel.load(tmp_path / "run")
+    other = plain_encoder(seed=9, size=16).module  # the weights are those of the folder
+    assert (TrainedModel.load(tmp_path / "run", encoder=other).predict_proba(new(reef)) == before).all()
+    assert (Run(tmp_path / "run", encoder=other).predict(reef / "new").probs == before).all()
+    with pytest.raises(FileFormatError, match=r"encoder"):
+        TrainedModel.load(tmp_path / "run", encoder=torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(768, 4)))
+
+
+# --- stopped and continued -------------------------------------------------------------------------------------------
+
+
+def test_folds_on_frozen_embeddings_resume_to_the_same_bits(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
+    settings = small_settings(encoder_folder, holdout=None, cv=3, patience=1, batch_size=8)
+    whole = Run.fit(survey(reef), tmp_path / "whole", settings, options=how(reef))
+    for at_batch in (3, 14):
+        with pytest.raises(Interrupted):
+            Run.fit(
+                survey(reef), tmp_path / "stopped", settings, options=how(reef), resume=at_batch > 3,
+                callback=Recorder(at_batch, stop),
+            )  # fmt: skip
+    assert list((tmp_path / "stopped").glob(".fold-*"))
+    assert not list((tmp_path / "stopped").glob(".fold-*/encoder.safetensors"))  # it is the same for all, and large
+    recorder = Recorder()
+    again = Run.fit(survey(reef), tmp_path / "stopped", resume=True, callback=recorder)
+    assert (again.model.predict_proba(new(reef)) == whole.model.predict_proba(new(reef))).all()
+    assert outcomes(again.model) == outcomes(whole.model)
+    assert (again.model.decides_with.values == whole.model.decides_with.values).all()
+
+
+def test_another_encoder_is_not_continued_with(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(encoder_folder, tmp_path / "tiny")
+    settings = small_settings(tmp_path / "tiny", holdout=None, cv=2, batch_size=8)
+    with pytest.raises(Interrupted):
+        Run.fit(survey(reef), tmp_path / "run", settings, options=how(reef), callback=Recorder(9, stop))
+    shutil.rmtree(tmp_path / "tiny")
+    tiny_encoder(tmp_path / "tiny", seed=1)
+    with pytest.raises(ResumeError):
+        Run.fit(survey(reef), tmp_path / "run", settings, options=how(reef), resume=True)
+
+
+@pytest.mark.parametrize("split", [{"holdout": 0.3}, {"holdout": None, "cv": 2, "patience": 1}])
+def test_a_trained_encoder(reef: Path, encoder_folder: Path, tmp_path: Path, split: dict[str, Any]) -> None:
+    how_to = {"train_encoder": True, "encoder_learning_rate": 1e-3, "batch_size": 16, "epochs": 2}
+    settings = small_settings(encoder_folder, **how_to | split)
+    start = load_encoder(str(encoder_folder), size=SIZE)
+    data = Dataset.read(survey(reef), **how(reef))
+    model = fit_model(data, settings).model
+    assert model.encoder is not None
+    assert model.encoder.fingerprint != start.fingerprint
+    assert load_encoder(str(encoder_folder), size=SIZE).fingerprint == start.fingerprint
+    before = model.predict_proba(new(reef))
+    whole = Run.fit(survey(reef), tmp_path / "whole", settings, options=how(reef))
+    assert (whole.model.predict_proba(new(reef)) == before).all()
+    with pytest.raises(Interrupted):
+        Run.fit(survey(reef), tmp_path / "stopped", settings, options=how(reef), callback=Recorder(4, stop))
+    again = Run.fit(survey(reef), tmp_path / "stopped", resume=True)
+    assert (again.model.predict_proba(new(reef)) == before).all()
+    assert (Run(tmp_path / "stopped").predict(reef / "new").probs == before).all()
+
+
+def test_a_forest_alone_cannot_train_an_encoder(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
+    settings = small_settings(encoder_folder, train_encoder=True, model="forest")
+    with pytest.raises(ArgumentError, match=r"train_encoder needs a network.*forest.*mlp"):
+        Run.fit(survey(reef), tmp_path / "run", settings, options=how(reef))
