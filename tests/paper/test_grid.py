@@ -226,10 +226,10 @@ class TestPictures:
 
     def test_factor_and_fraction_make_other_trainings(self) -> None:
         plain = cell_of("reef")
-        varied: list[dict[str, Any]] = [
-            {"factor": 0.0}, {"factor": 0.5}, {"fraction": 0.5}, {"fraction": 0.5, "factor": 0.5}
-        ]  # fmt: skip
-        others = [replace(plain, **changes) for changes in varied]
+        others = [
+            replace(plain, factor=factor, fraction=fraction)
+            for factor, fraction in ((0.0, None), (0.5, None), (None, 0.5), (0.5, 0.5))
+        ]
         assert len({each.fingerprint for each in (plain, *others)}) == 5
         assert [each.name.rsplit("-", 1)[0] for each in others] == [
             "factor=0.0,seed=0",

@@ -6,6 +6,7 @@ import json
 import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ from typing import Any
 import pytest
 
 from rarenode import Settings, Summary, load_dataset
+from rarenode.data.reef import TAXA
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.hierarchy import Hierarchy
+from rarenode.paper.as_published import settings_for
 from rarenode.paper.grid import Cell
 from rarenode.paper.record import DatasetNodes, PredictedNodes
 from rarenode.paper.report import group_by_seed, report_on_records
@@ -214,6 +217,15 @@ class TestGroups:
         assert group_by_seed(mixed) == [[weighted[1], weighted[0]], [plain[2], plain[0], plain[1]]]
         assert group_by_seed([]) == []
 
+    def test_another_factor_or_part_of_the_rows_is_another_training(self, tmp_path: Path, hierarchy: Hierarchy) -> None:
+        plain = cell_of()
+        cells = [plain, replace(plain, factor=0.0), replace(plain, factor=0.5), replace(plain, fraction=0.5)]
+        paths = [write(tmp_path, hierarchy, each) for each in cells]
+        assert group_by_seed(paths) == [[path] for path in paths]
+        assert [report_on_records([path]).name for path in paths] == [
+            "as in the paper", "factor=0", "factor=0.5", "fraction=0.5",
+        ]  # fmt: skip
+
     def test_the_engine_makes_no_other_training(self, tmp_path: Path, hierarchy: Hierarchy) -> None:
         paths = [write(tmp_path, hierarchy, cell_of(seed=n, engine=e)) for n, e in ((0, "torch"), (1, "fused"))]
         assert group_by_seed(paths) == [paths]
@@ -247,6 +259,22 @@ class TestGroups:
             group_by_seed([write(tmp_path, hierarchy), other])
         with pytest.raises(FileFormatError, match="cannot be read"):
             group_by_seed([tmp_path / "none.json"])
+
+
+class TestPictures:
+    def test_the_hierarchy_is_told_by_the_names_and_no_data_are_needed(self, tmp_path: Path) -> None:
+        reef = Hierarchy.from_paths(TAXA[:NODES])
+        training = Cell("reef", settings_for("reef"), factor=0.5)
+        page, *_ = write_report(Report((report_on_records([write(tmp_path, reef, training)]),)), tmp_path / "page.html")
+        text = page.read_text(encoding="utf-8")
+        assert "Basket stars" in text
+        assert "rarenode fit reef" not in text  # `fit` knows no such name
+
+    def test_names_that_tell_none(self, tmp_path: Path) -> None:
+        path = write(tmp_path, Hierarchy.from_paths(TAXA[:NODES]), Cell("reef", settings_for("reef")))
+        change(path.with_name("nodes.json"), hierarchy="another")
+        with pytest.raises(DataError, match="do not tell their hierarchy"):
+            report_on_records([path])
 
 
 def test_records_of_decisions_are_recognised_and_have_no_report(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ benthicnet_e   the paper's own pictures, which are not public in this form: ``be
                ``benthicnet_e/images``
 =============  ======================================================================================================
 
-The root of each hierarchy, which every picture has, is not scored.
+The roots of a hierarchy are not scored: every picture has one. All hierarchies have a single one, but for plankton's,
+where what is no plankton has its own.
 """
 
 from __future__ import annotations
@@ -197,7 +198,7 @@ PICTURES: Mapping[str, PictureDataset] = MappingProxyType(
     {
         "reef": PictureDataset(_reef, 2250, 13),
         "larvae": PictureDataset(_larvae, 800, 10),
-        "plankton": PictureDataset(_plankton, 18_082, 145),
+        "plankton": PictureDataset(_plankton, 18_082, 149),
         "benthicnet_e": PictureDataset(_benthicnet_e, 5077, 13),
     }
 )

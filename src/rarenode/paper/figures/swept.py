@@ -68,7 +68,7 @@ def _sweep(
     spec: Spec, panel: Panel, title: str, measures: Sequence[Measure], found: Records, datasets: Sequence[str]
 ) -> Chart:
     """Measures of one unit over a swept setting."""
-    series = _series(spec, panel)
+    series = _series(spec, panel, datasets)
     axis = _axis(spec, panel, series.values())
     # over a single dataset, gaps in a line hide nothing
     enough = any if len(datasets) == 1 else all
@@ -102,11 +102,12 @@ def _comparison(
     spec: Spec, panel: Panel, title: str, measures: Sequence[Measure], found: Records, datasets: Sequence[str]
 ) -> Chart:
     """One series against another over a swept setting, a line for each pair."""
-    series = _series(spec, panel)
+    series = _series(spec, panel, datasets)
     both: dict[str, dict[Value, tuple[str, str]]] = {}
     for pair in panel.pairs:
-        of, against = series[pair.of], series[pair.against]
-        both[pair.label] = {value: (of[value], against[value]) for value in of if value in against}
+        of, against = series.get(pair.of, {}), series.get(pair.against, {})
+        if shared := [value for value in of if value in against]:
+            both[pair.label] = {value: (of[value], against[value]) for value in shared}
     axis = _axis(spec, panel, both.values())
     enough = any if len(datasets) == 1 else all
     at_hand = {
@@ -194,13 +195,15 @@ def _comparison_scale(panel: Panel, measures: Sequence[Measure]) -> str:
     return f"Difference in {names} ({'percentage points' if unit == '%' else unit})"
 
 
-def _series(spec: Spec, panel: Panel) -> dict[str, Methods]:
-    """The sweeps of a panel's setting; two of one series are one."""
+def _series(spec: Spec, panel: Panel, datasets: Sequence[str]) -> dict[str, Methods]:
+    """The sweeps of a panel's setting that any of the datasets has; two of one series are one."""
     series: dict[str, Methods] = {}
     for sweep in spec.sweeps:
+        if sweep.setting != panel.setting or not set(datasets) & set(sweep.datasets or datasets):
+            continue
         for value in sweep.values:
             method = sweep.method(value).name
-            if sweep.setting == panel.setting and method in (panel.methods or (method,)):
+            if method in (panel.methods or (method,)):
                 series.setdefault(sweep.series, {})[value] = method
     return series
 
