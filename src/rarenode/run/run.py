@@ -21,19 +21,18 @@ from rarenode._io.progress import Progress
 from rarenode.config import Settings
 from rarenode.data.catalogue import SplitName, catalogue
 from rarenode.data.dataset import Dataset, DatasetSplits
-from rarenode.data.features import take_rows
 from rarenode.data.sources import Data, open_data, scan_data
 from rarenode.data.table_options import table_options
 from rarenode.engines import resolve_device
-from rarenode.errors import ArgumentError, DataError, MissingFileError, ResumeError, TrainingError
+from rarenode.errors import ArgumentError, DataError, MissingFileError, TrainingError
 from rarenode.hierarchy import HierarchyLike, as_hierarchy
-from rarenode.models import Output
 from rarenode.models.encoder import Encoder
 from rarenode.models.pretrained import load_encoder
 from rarenode.objective.uncertainties import check_kind
-from rarenode.report import Report, RunReport, report_on_model, report_on_predictions, write_report
+from rarenode.report import Report, RunReport, report_on_model, write_report
 from rarenode.run.evaluation import Evaluation, evaluate_model
-from rarenode.run.files import HELD_OUT, REPORT, RunFiles
+from rarenode.run.files import REPORT, RunFiles
+from rarenode.run.fitting import is_finished, report_on_fit, require_free
 from rarenode.run.predictions import Choice, Predictions, check_output, write_predictions
 from rarenode.run.rows import (
     has_images,
@@ -138,6 +137,7 @@ class Run:
                 f"settings must be Settings or None, got {type(settings).__name__}; Settings(epochs=10) is an example"
             )
         run = cls(folder)
+        require_free(run, resume)
         stored = run.files.settings() if resume else None
         if resume and options is None and hierarchy is None:
             options, hierarchy, stored_valid = run.files.table()
@@ -162,7 +162,7 @@ class Run:
             locks.enter_context(sole_use(run.folder))
             for part in fold_folders(run.folder):
                 locks.enter_context(sole_use(part))
-            is_new = not run._is_finished(rows, settings, resume)
+            is_new = not is_finished(run, rows, settings, resume)
             if is_new:
                 run.files.write_start(rows.name, settings, options, hierarchy, valid)
                 run.files.write_examination(rows)
@@ -185,7 +185,7 @@ class Run:
                     raise TrainingError(f"the model could not be saved: {error}") from None
             run.files.tidy()
             if report and (is_new or not (run.folder / REPORT).exists()):
-                run._report_on_fit(opened, rows, None if valid is None else validation)
+                report_on_fit(run, opened, rows, None if valid is None else validation)
         return run
 
     @property
@@ -488,83 +488,3 @@ class Run:
         if here in {self.model.fingerprints.get(name) for name in ("data", "train", "valid")}:
             return True
         return bool(rows.name) and is_same_file(rows.name, self.model.source)
-
-    def _is_finished(self, rows: Dataset, settings: Settings, resume: bool) -> bool:
-        """Whether this very training is done; another one in the folder is an error."""
-        if self.files.is_begun:
-            if not resume:
-                raise ResumeError(
-                    f"{self.folder} contains an unfinished training; resume it (--resume), or choose another folder"
-                )
-            stored = self.files.settings()
-            self._require_same({} if stored is None else stored.decisive, settings, [])
-            return False
-        if not self.files.has_model:
-            return False
-        if not resume:
-            raise ResumeError(f"{self.folder} contains a finished model; choose another folder")
-        model, problems = self.model, []
-        if model.fingerprints.get("data") != rows.with_labels_only().fingerprint:
-            problems.append("the training rows are not the same")
-        if model.hierarchy != rows.hierarchy:
-            problems.append("the hierarchy is not the same")
-        self._require_same(model.settings.decisive, settings, problems)
-        return True
-
-    def _require_same(self, then: dict[str, Any], settings: Settings, problems: list[str]) -> None:
-        now = settings.decisive
-        problems += [
-            f"{name} was {then[name]!r} and is now {now[name]!r}"
-            for name in then
-            if then[name] != now[name] and name not in ("engine", "device")  # they agree but for rounding
-        ]
-        if problems:
-            raise ResumeError(f"{self.folder} contains another training: {'; '.join(problems)}")
-
-    def _report_on_fit(self, opened: Dataset | DatasetSplits, rows: Dataset, valid: Dataset | None) -> None:
-        """A report about test rows, or else about held-out or validation rows; none if there are no predictions."""
-        name = self.folder.name or str(self.folder)
-        model = self.model
-        if isinstance(opened, DatasetSplits):
-            test = opened.test.with_labels_only()
-            about = f"{opened.name}, test rows"
-            part = report_on_model(
-                model,
-                test.X,
-                test.Y,
-                name=name,
-                rows=about,
-                known=test.known,
-                ids=test.ids,
-                pictures=pictures_of(test),
-            )
-        elif model.settings.holds_out_rows and (self.folder / HELD_OUT).exists():
-            held_out = self.files.held_out(model)
-            numbers, probs = held_out["rows"], held_out["probs"]
-            one_model, kind = model.settings.holdout is not None, "out-of-fold predictions"
-            if valid is not None:
-                rows, one_model, kind = valid.with_labels_only(), True, "validation rows"
-                if len(rows) != len(numbers):
-                    raise ResumeError(f"{rows.name or 'the validation rows'}: they are not those of the training")
-            elif one_model:
-                kind = "held-out rows"
-            pictures = pictures_of(rows)
-            # The models of folds are gone, and the final model has seen their rows.
-            output = model.compute(take_rows(rows.X, numbers), highest=True, uncertainty="gmu") if one_model else None
-            part = report_on_predictions(
-                model,
-                rows.Y[numbers],
-                Output(probs) if output is None else replace(output, probs=probs),
-                name=name,
-                rows=f"{rows.name}, {kind}",
-                thresholds=model.decides_with,
-                training_rows=held_out["training_support"],
-                row_numbers=numbers,
-                fitted_here=True,
-                known=None if rows.known is None else rows.known[numbers],
-                ids=None if rows.ids is None else [rows.ids[number] for number in numbers.tolist()],
-                pictures=None if pictures is None else pictures[numbers],
-            )
-        else:
-            return
-        write_report(Report((replace(part, examination=self.files.examination()),)), self.folder / REPORT)
