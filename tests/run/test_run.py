@@ -501,7 +501,7 @@ class TestReport:
         expected = Run.fit(data, tmp_path / "a" / "run", settings(**changes))
         run = Run(tmp_path / "b" / "run")
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr("rarenode.run.run.write_report", lambda *_: signal.raise_signal(signal.SIGINT))
+            patch.setattr("rarenode.run.fitting.write_report", lambda *_: signal.raise_signal(signal.SIGINT))
             Run.fit(data, run.folder, settings(**changes))
         assert not (run.folder / "report.html").exists()
         begun: list[str] = []
