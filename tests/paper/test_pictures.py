@@ -9,13 +9,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import torch
 from numpy.typing import NDArray
 
+from rarenode.config import Settings
 from rarenode.data.dataset import DatasetSplits
 from rarenode.data.images import Images
-from rarenode.data.reef import PATHS, TAXA
+from rarenode.data.reef import PATHS, TAXA, make_reef
 from rarenode.errors import MissingFileError
 from rarenode.models.encoder import IMAGENET_DEVIATION, IMAGENET_MEAN, Encoder
+from rarenode.models.pixels import PixelEncoder
 from rarenode.paper import pictures
 from rarenode.paper.pictures import (
     DEVIATION,
@@ -27,6 +30,7 @@ from rarenode.paper.pictures import (
     fraction_of,
     load_pictures,
 )
+from rarenode.training.embedding import pixels
 from tests.encoders import SIZE, encoder_folder, reef, small_settings
 
 __all__ = ["encoder_folder", "reef"]
@@ -92,6 +96,24 @@ class TestEncoderFor:
         found = encoder_for(small_settings("resnet50"), "reef")
         assert found.is_pretrained
         assert found.width == 16
+
+    def test_statistics_are_those_of_the_pictures(self, encoder_folder: Path, tmp_path: Path) -> None:
+        """With them, the first batch normalisation returns a mean of 0 and a deviation of 1 for these pictures."""
+        make_reef(tmp_path, rows=20, size=24)
+        images = Images.below(tmp_path / "images")
+        settings = Settings(encoder=str(encoder_folder), image_size=24)
+        encoder = encoder_for(settings, "reef", 0.5, images)
+        assert encoder.fingerprint != encoder_for(settings, "reef", 0.5).fingerprint
+        seen: list[torch.Tensor] = []
+        network = PixelEncoder(encoder.module, encoder.input).eval()
+        first = next(part for part in network.modules() if isinstance(part, torch.nn.BatchNorm2d))
+        torch.nn.init.ones_(first.weight)
+        torch.nn.init.zeros_(first.bias)
+        first.register_forward_hook(lambda module, given, returned: seen.append(returned))
+        with torch.no_grad():
+            network(torch.from_numpy(pixels(images, encoder.crop)))
+        assert seen[0].mean(dim=(0, 2, 3)).abs().max() < 1e-3
+        np.testing.assert_allclose(seen[0].std(dim=(0, 2, 3)), 1, atol=0.02)
 
     def test_a_factor_mixes_trained_and_random_weights(self, encoder_folder: Path) -> None:
         settings = small_settings(encoder_folder, seed=3)

@@ -118,7 +118,7 @@ def measure(
         rows = fraction_of(splits, cell.fraction)
         settings = settings.model_copy(update={"batch_size": min(settings.batch_size, len(rows))})
     if isinstance(rows.X, Images):
-        encoder = encoder_for(settings, cell.dataset, cell.factor)
+        encoder = encoder_for(settings, cell.dataset, cell.factor, rows.X)
         embed_all(splits, encoder, settings)
     _reset_peak()
     steps = _Steps(callback)

@@ -16,6 +16,7 @@ where what is no plankton has its own.
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,18 +27,22 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import torch
 from platformdirs import user_cache_path
 
 from rarenode.config import Settings
 from rarenode.config.choices import UNTRAINED
 from rarenode.data.catalogue import data_root
 from rarenode.data.dataset import Dataset, DatasetSplits, scored_nodes
+from rarenode.data.images import Images
 from rarenode.data.reef import make_reef
 from rarenode.data.table_options import TableOptions
 from rarenode.errors import HierarchyError, MissingFileError
 from rarenode.hierarchy import Hierarchy, Terms, read_hierarchy
 from rarenode.models.encoder import Encoder
+from rarenode.models.pixels import PixelEncoder
 from rarenode.models.pretrained import load_encoder
+from rarenode.training.embedding import pixels
 
 HYPERPARAMETERS: Mapping[str, Any] = MappingProxyType(
     {
@@ -60,6 +65,8 @@ FOLDERS = MappingProxyType({"resnet18": "resnet-18", "resnet50": "resnet-50"})
 STEP = " > "
 """Between the steps of a path."""
 REEF_ROWS, REEF_SIZE, REEF_SEED = 3000, 128, 0
+STATISTICS_ROWS, STATISTICS_BATCH = 256, 64
+"""Pictures from which statistics of batch normalisation are taken, and how many at a time."""
 
 
 WIDTHS = MappingProxyType({"resnet18": 512, "resnet50": 2048, "vit": 768, "dinov2": 384})
@@ -92,13 +99,14 @@ def find_weights(name: str) -> str:
     return next((str(path) for path in found if path.is_dir()), name)
 
 
-def encoder_for(settings: Settings, dataset: str, factor: float | None = None) -> Encoder:
+def encoder_for(settings: Settings, dataset: str, factor: float | None = None, images: Images | None = None) -> Encoder:
     """The encoder of a training.
 
     Args:
         settings: name it, and the size of pictures.
         dataset: decides how pixels are normalised.
         factor: the paper's training factor; see `load_encoder`.
+        images: training pictures, from which an encoder with a factor takes its batch statistics.
     """
     name = settings.encoder
     plain = name.removeprefix(UNTRAINED)
@@ -106,7 +114,28 @@ def encoder_for(settings: Settings, dataset: str, factor: float | None = None) -
     found = load_encoder(known, size=settings.image_size, seed=settings.seed, factor=factor)
     if dataset == "benthicnet_e":
         found = replace(found, mean=MEAN, deviation=DEVIATION)
-    return found
+    return found if factor is None or images is None else with_statistics_of(found, images)
+
+
+@torch.no_grad()
+def with_statistics_of(encoder: Encoder, images: Images) -> Encoder:
+    """The encoder with means and variances of its batch normalisation taken anew, from some of the pictures.
+
+    Statistics that are mixed as the weights are belong to neither network: between the ends nearly all units are then 0
+    for every picture, and there is nothing left to learn from. The paper does not say what it did about them.
+    """
+    chosen = np.random.default_rng(0).permutation(len(images))[:STATISTICS_ROWS]
+    values = pixels(images[chosen], encoder.crop)
+    network = PixelEncoder(copy.deepcopy(encoder.module), encoder.input).eval()
+    norms = [part for part in network.modules() if isinstance(part, torch.nn.BatchNorm2d)]
+    for norm in norms:
+        norm.reset_running_stats()
+        norm.momentum = None  # the mean over all batches
+        norm.train()
+    for first in range(0, len(values), STATISTICS_BATCH):
+        network(torch.from_numpy(values[first : first + STATISTICS_BATCH]))
+    arrays = {name: value.numpy() for name, value in network.module.state_dict().items()}
+    return encoder.with_arrays(arrays)
 
 
 @lru_cache(maxsize=2)
