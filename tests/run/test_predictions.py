@@ -81,6 +81,7 @@ def by_loops(found: Predictions, choice: Choice) -> list[dict[str, Any]]:
             labels = [node for node in likely if has[node]]
             if not choice.all_labels:
                 labels = [n for n in labels if not any(child in labels for child in found.hierarchy.children(n))]
+            labels = sorted(labels, key=lambda n: (-p[n], nodes.index(n)))
             titles = {} if found.hierarchy.terms is None else {"titles": [title[node] for node in labels]}
             lines.append(key | {"labels": labels} | titles | {"probabilities": [round(p[n], 3) for n in labels]})
         elif choice.layout == "long":

@@ -335,7 +335,7 @@ def test_bad_pictures_are_all_named_at_once(folder: Path, encoder: Encoder, trai
     spoil(folder)
     data = rows_of(folder, names)
     odd = usable(rows_of(folder, ["08.png", "01.png"]), encoder, train_encoder=train_encoder)
-    assert odd.notes == ("odd pictures: 1 picture: all of it has one colour",)
+    assert odd.notes == ("unusual pictures: 1 of one colour",)
     with pytest.raises(DataError) as caught:
         usable(data, encoder, train_encoder=train_encoder)
     message = str(caught.value)
@@ -371,7 +371,7 @@ def test_pictures_are_checked_without_an_encoder(folder: Path) -> None:
     spoil(folder)
     found = check_images(images)
     assert sorted(found.problems) == [3, 5, 7]
-    assert found.notes == {8: "all of it has one colour"}
+    assert found.notes == {8: "of one colour"}
     text = describe_problems(images, dict.fromkeys(range(15), "x"))
     assert "and 5 more" in text
     assert "\n" not in describe_problems(Images.from_paths(["a\nb.png"]), {0: "x"})

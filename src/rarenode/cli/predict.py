@@ -13,6 +13,8 @@ from rarenode._io.text import counted
 from rarenode.cli.options import OtherThresholds, Quiet, Root, RunFolder, Split, one_or_all, with_table_options
 from rarenode.config.choices import Uncertainty
 
+MANY = 2.0
+"""Times as many nodes as training rows have are worth a word."""
 Layout = Literal["long", "wide", "sets", "cafa"]
 
 
@@ -71,7 +73,7 @@ def predict(
     long: a line for each row and node, with the columns id (or row, counted from 0), node, title, probability, decided
     and uncertainty. wide: a line for each row, a column for each node. sets: a line for each row, with the deepest
     decided labels, their titles and probabilities, each in a cell. cafa: id, term and score, as the CAFA challenges
-    have it.
+    have it. Labels in a cell are ordered by probability.
 
     long, wide and sets call the column of ids as DATA does. A CSV file has the delimiter, decimal sign and byte-order
     mark of DATA, so that the same spreadsheet opens both. cafa has scores of at least 0.001.
@@ -119,6 +121,11 @@ def predict(
         print(f"{out}: {counted(written.rows, 'row')} x {nodes}, {counted(written.lines, 'line')}")
         if written.without_labels:
             print(f"{counted(written.without_labels, 'row')} without a label: no node is probable enough")
+        counts = opened.model.training_positives[opened.model.scored]
+        usual, here = counts.sum() / max(1, counts.max(initial=0)), written.decided / max(1, written.rows)
+        if here > MANY * usual:
+            labels = f"{here:.1f} nodes a row are decided, and training rows have about {usual:.1f}"
+            print(f"{labels}: rare nodes are found at the price of false ones. --min-confidence 0.2 decides fewer")
 
 
 def _dialect(data: str) -> Dialect:

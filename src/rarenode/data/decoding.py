@@ -37,7 +37,7 @@ SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".gif", ".webp", "
 TWELVE_BITS = 4095
 SIXTEEN_BITS = 65535
 THUMBNAIL_QUALITY = 80
-BLANK = "all of it has one colour"
+BLANK = "of one colour"
 
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
 warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
@@ -91,7 +91,7 @@ def decode(content: bytes, near: int | None = None) -> Decoded:
     except Exception as error:  # decoders raise whatever they come across: OSError, SyntaxError, struct.error, ...
         raise DataError(f"it is damaged ({str(error)[:100] or type(error).__name__})") from None
     if frames > 1:
-        note = f"the first of {frames} frames"
+        note = f"animated or of several pages, {frames}, of which the first is used"
     elif _is_blank(image):
         note = BLANK
     return Decoded(image, note)

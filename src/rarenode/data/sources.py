@@ -19,7 +19,7 @@ from rarenode.data.images import Images
 from rarenode.data.preparation import Preparation
 from rarenode.data.readers import TABLES, read
 from rarenode.data.table_options import Expected, TableOptions
-from rarenode.errors import ArgumentError, DataError, MissingFileError
+from rarenode.errors import ArgumentError, DataError, MissingFileError, UnknownDatasetError
 from rarenode.hierarchy import HierarchyLike
 
 Prepare = Literal["none", "no_leakage"]
@@ -98,7 +98,10 @@ def open_data(
         return read_rows(found)
     if path.suffix or len(path.parts) > 1:
         raise MissingFileError(f"{data}: there is no such file, and no dataset of the catalogue has that name")
-    find_entry(str(data))  # raises, and suggests a name that is close
+    try:
+        find_entry(str(data))  # raises, and suggests a name that is close
+    except UnknownDatasetError as error:
+        raise UnknownDatasetError(f"{data}: there is no such file or folder. {error}") from None
     raise MissingFileError(f"{data}: there is no such file")
 
 

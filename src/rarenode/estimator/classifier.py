@@ -30,7 +30,7 @@ from rarenode.estimator.folder import EstimatorFile, read_estimator_file, write_
 from rarenode.estimator.targets import class_names, read_targets
 from rarenode.hierarchy import HierarchyLike, as_hierarchy
 from rarenode.metrics import node_scores
-from rarenode.models.encoder import Encoder
+from rarenode.models.encoder import SIZE, Encoder
 from rarenode.training import ShowProgress, TrainedModel, fit_model
 from rarenode.training.model_folder import parameters_fingerprint
 
@@ -262,7 +262,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         write_estimator_file(Path(folder), beside.model_copy(update={"parameters": parameters}))
 
     @classmethod
-    def load(cls, folder: Path | str, encoder: torch.nn.Module | None = None) -> Self:
+    def load(cls, folder: Path | str, encoder: torch.nn.Module | Encoder | None = None) -> Self:
         """Read what `save`, or `rarenode fit`, wrote. Nothing in the folder is executed.
 
         The estimator has the parameters of the training: ``clone(loaded).fit(X, y)`` repeats it on the same rows, which
@@ -323,7 +323,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         given = self.encoder
         if isinstance(given, str):
             return None
-        return given if isinstance(given, Encoder) else Encoder.from_module(given)
+        return given if isinstance(given, Encoder) else Encoder.from_module(given, size=self.image_size or SIZE)
 
     def _features(self, X: Any, reset: bool) -> Any:
         if are_images(X):

@@ -9,6 +9,7 @@ the class token, or the mean of all tokens if it has none.
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import json
 import math
@@ -221,10 +222,12 @@ def _from_library(what: str, name: str, download: bool, **how: Any) -> Any:
             raise ArgumentError(f"{name} contains no encoder that can be used: {reason}") from None
         if download:
             raise ArgumentError(f"the encoder {name!r} could not be fetched: {reason}") from None
+        near = difflib.get_close_matches(name, NAMES, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near and name not in NAMES else ""
         untrained = f", or {UNTRAINED}{name}," if name in CONFIGS else ""
         raise MissingFileError(
-            f"the weights of the encoder {name!r} ({place}) are not on this machine. --download (download=True) "
-            f"fetches them from Hugging Face; a folder with them{untrained} works without"
+            f"the weights of the encoder {name!r} ({place}) are not on this machine{hint}. --download (download=True) "
+            f"fetches them from Hugging Face; a folder with config.json and model.safetensors{untrained} works without"
         ) from None
 
 

@@ -6,7 +6,8 @@ Four layouts of a table:
 long      a line for each row and node: id, node, title, probability, decided, uncertainty
 wide      a line for each row, a column for each node: its probability, blank if that is below ``min_probability``; or,
           with ``decided_only``, 0 or 1
-sets      a line for each row: the deepest decided labels in one cell, with their titles and probabilities
+sets      a line for each row: the deepest decided labels in one cell, the most probable first, with their titles and
+          probabilities
 cafa      the format of the CAFA challenges: id, term and score, separated by tabs, without a header
 ========  =============================================================================================================
 """
@@ -208,7 +209,7 @@ class Predictions:
         if odd is not None:
             problem = f"the node {odd!r} contains the separator {choice.separator!r}; choose another one (--separator)"
             raise ArgumentError(problem)
-        found = [np.flatnonzero(row).tolist() for row in chosen]
+        found = [_by_probability(np.flatnonzero(row), self.probs[number]) for number, row in enumerate(chosen)]
         columns: dict[str, Any] = {
             "labels": [choice.separator.join(storable(nodes[node]) for node in row) for row in found]
         }
@@ -248,6 +249,12 @@ class Predictions:
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
+
+
+def _by_probability(columns: NDArray[np.int64], probs: NDArray[np.float32]) -> list[int]:
+    """Columns, the most probable first; of equal ones the one that comes first."""
+    found: list[int] = columns[np.argsort(-probs[columns], kind="stable")].tolist()
+    return found
 
 
 def write_predictions(parts: Iterable[Predictions], path: Path | str, choice: Choice) -> int:

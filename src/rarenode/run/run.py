@@ -61,6 +61,8 @@ class Written(NamedTuple):
     lines: int
     without_labels: int
     """Rows for which no node was decided."""
+    decided: int = 0
+    """Decided nodes of all rows, ancestors included."""
 
 
 class Run:
@@ -75,7 +77,7 @@ class Run:
     (100, 100)
     """
 
-    def __init__(self, folder: Path | str, encoder: torch.nn.Module | None = None) -> None:
+    def __init__(self, folder: Path | str, encoder: torch.nn.Module | Encoder | None = None) -> None:
         """Open the folder of a run; a model whose encoder is none of the transformers library needs its module."""
         if folder == "":
             raise ArgumentError("the name of the run's folder is empty; the current folder is '.'")
@@ -306,10 +308,10 @@ class Run:
             raise ArgumentError(f"{out}: the predictions would replace the data; choose another name (--out)")
         model, display = self.model, progress or Progress(quiet=True)
         at_a_time = max(1, CELLS_AT_A_TIME // max(1, len(model.hierarchy)))
-        rows = without_labels = 0
+        rows = without_labels = decided = 0
 
         def predicted() -> Iterator[Predictions]:
-            nonlocal rows, without_labels
+            nonlocal rows, without_labels, decided
             for part, total in self._parts(
                 data, split, root, at_a_time if thresholds is None else None, options, display
             ):
@@ -318,13 +320,14 @@ class Run:
                 yield replace(found, first_row=rows)
                 rows += len(part)
                 without_labels += int(np.count_nonzero(~found.decided.any(axis=1)))
+                decided += int(np.count_nonzero(found.decided))
                 display.update(rows, f"{rows:,} of {total:,} rows")
 
         try:
             lines = write_predictions(predicted(), out, choice)
         finally:
             display.stop()
-        return Written(rows, lines, without_labels)
+        return Written(rows, lines, without_labels, decided)
 
     def _predict(self, rows: Dataset, thresholds: str | None, min_confidence: float, uncertainty: str) -> Predictions:
         model = self.model

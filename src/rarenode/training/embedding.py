@@ -43,7 +43,7 @@ ROWS_IN_A_FILE, SECONDS_IN_A_FILE = 512, 30.0
 """A file of the cache is written after so many embeddings, or so many seconds."""
 AHEAD = 4 * ROWS_ON_DEVICE
 """Pictures that are decoded before the encoder needs them."""
-MOST_SHOWN = 10
+MOST_SHOWN = 20
 SMALL = 32
 """Pixels on each side of a picture that is decoded only to see whether it can be."""
 
@@ -238,7 +238,8 @@ def usable(
         return replace(data, notes=notes)
     described = describe_problems(images, findings.problems)
     if not skip or len(findings.problems) == len(data):
-        error = DataError(f"{data.name}: {described}" if data.name else described)
+        advice = "replace them, or leave them out (--skip-bad-images)"
+        error = DataError(f"{data.name}: {described}; {advice}" if data.name else f"{described}; {advice}")
         error.details = tuple(f"{images.file(row)}: {text}" for row, text in sorted(findings.problems.items()))
         error.rows = len(data)
         raise error
@@ -253,13 +254,13 @@ def describe_problems(images: Images, problems: Mapping[int, str]) -> str:
     shown = [f"{printable(images.file(row))}: {text}" for row, text in sorted(problems.items())[:MOST_SHOWN]]
     more = f"; and {len(problems) - MOST_SHOWN:,} more" if len(problems) > MOST_SHOWN else ""
     head = f"{counted(len(problems), 'picture')} of {len(images):,} cannot be used"
-    return f"{head} ({'; '.join(shown)}{more}). Replace them, or leave them out (--skip-bad-images)"
+    return f"{head} ({'; '.join(shown)}{more})"
 
 
 def describe_notes(notes: Mapping[int, str]) -> str:
     """What is odd about pictures that are used all the same."""
     counts = Counter(notes.values()).most_common()
-    return "odd pictures: " + "; ".join(f"{counted(number, 'picture')}: {note}" for note, number in counts)
+    return "unusual pictures: " + "; ".join(f"{number:,} {note}" for note, number in counts)
 
 
 # --- decoding --------------------------------------------------------------------------------------------------------

@@ -279,19 +279,20 @@ class TrainedModel:
         )
 
     @classmethod
-    def load(cls, folder: Path | str, encoder: torch.nn.Module | None = None) -> Self:
+    def load(cls, folder: Path | str, encoder: torch.nn.Module | Encoder | None = None) -> Self:
         """Read what `save` wrote. Nothing in the folder is executed, and nothing read beyond what it must have.
 
         Args:
             folder: the folder.
-            encoder: the torch module of the encoder, if it is not one of the transformers library; a copy of it gets
-                the weights in the folder.
+            encoder: the torch module of the encoder, or an encoder made of it, if it is not one of the transformers
+                library; a copy of it gets the weights in the folder.
 
         Raises:
             MissingFileError: a file of the model is not there.
             FileFormatError: a file is damaged, or belongs to another model or a newer rarenode.
         """
-        record, hierarchy, model, loaded = read_model_folder(Path(folder), encoder)
+        module = encoder.module if isinstance(encoder, Encoder) else encoder
+        record, hierarchy, model, loaded = read_model_folder(Path(folder), module)
         return cls(
             model=model,
             hierarchy=hierarchy,

@@ -6,6 +6,7 @@ anywhere; `plain` keeps them from ending their line, table cell or code. Loading
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,8 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
+PART = re.compile(r" \((train|valid|test) rows\)$")
+"""Ends the name of a part of a table."""
 Card = tuple[Heading | Paragraph | Code | Table, ...]
 
 
@@ -95,7 +98,7 @@ def make_card(record: ModelFile) -> Card:
     return (
         Paragraph(
             f"It predicts the {counted(len(record.hierarchy.nodes), 'node')} of a hierarchy with "
-            f"{counted(len(record.hierarchy.edges), 'edge')} from {counted(parts[0]['features'], 'feature')}: "
+            f"{counted(len(record.hierarchy.edges), 'edge')} from {_inputs(record, parts[0]['features'])}: "
             f"{', blended with '.join(_MODELS[part['kind']](part) for part in parts)}. "
             "A parent is never less probable than its child."
         ),
@@ -125,7 +128,7 @@ def make_card(record: ModelFile) -> Card:
             "The same rows, settings and versions give the same model on the same kind of machine. The settings above, "
             "in TOML, are `settings.toml` in the folder of a `rarenode fit`."
         ),
-        Code(f"rarenode fit {_data(record)} --settings settings.toml --out RUN", "sh"),
+        Code(f"rarenode fit {_data(record)}{_options(record)} --settings settings.toml --out RUN", "sh"),
         table(
             ("what", "value"),
             [(plain(name), code(value)) for name, value in [*record.versions.items(), *record.fingerprints.items()]],
@@ -148,13 +151,28 @@ _MODELS: dict[str, Callable[[Mapping[str, Any]], str]] = {"mlp": _mlp, "forest":
 
 def _data(record: ModelFile) -> str:
     """The DATA of a command, as one word for a shell."""
-    return shlex.quote(printable(record.source)) if record.source.strip() else "DATA"
+    source = PART.sub("", record.source)
+    return shlex.quote(printable(source)) if source.strip() else "DATA"
+
+
+def _options(record: ModelFile) -> str:
+    """How the table was read, as options of a command."""
+    reading = record.reading
+    if reading is None:
+        return ""
+    given = {"labels": ",".join(reading.labels) or "FILE", "id": reading.id, "partition": reading.partition}
+    given |= {"image": reading.image, "images": "FOLDER"} if record.encoder is not None else {}
+    return "".join(f" --{name} {shlex.quote(printable(value))}" for name, value in given.items() if value)
 
 
 def _source(record: ModelFile) -> str:
     if not record.source.strip():
         return "Where its rows came from is not recorded."
     return f"Its rows came from {code(record.source)}."
+
+
+def _inputs(record: ModelFile, features: int) -> str:
+    return counted(features, "feature") if record.encoder is None else "pictures"
 
 
 def _decision(record: ModelFile) -> str:
@@ -167,6 +185,11 @@ def _decision(record: ModelFile) -> str:
 
 
 def _preparation(record: ModelFile) -> str:
+    if record.encoder is not None:
+        width = f"{record.encoder.width:,} numbers"
+        pictures = "`X` is pictures: paths of files, a folder, a zip archive, or `rarenode.Images`"
+        encoder = f"{code(record.encoder.name)}, whose weights are in `encoder.safetensors`"
+        return f"{pictures}. The encoder {encoder}, turns each into {width}."
     if record.preparation is None:
         return "`X` must be prepared as the training rows were; the model has no preparation."
     return "`X` is raw: missing values (NaN) are filled and columns standardised with statistics of the training rows."

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from rarenode._io.delimited import suffix_of
 from rarenode._io.files import is_dir
 from rarenode.data.dataset import Dataset
+from rarenode.data.decoding import SUFFIXES
 from rarenode.data.readers.arff import Kind, read_arff_files
 from rarenode.data.table_options import Expected, TableOptions
 from rarenode.errors import ArgumentError, FileFormatError
@@ -43,15 +44,19 @@ def _read_tables(sources: Sequence[Any], *, kind: Kind, **how: Any) -> Dataset:
 
 
 def _read_images(sources: Sequence[Any], *, kind: Kind, **how: Any) -> Dataset:
-    from rarenode.data.readers.images import read_image_folder  # noqa: PLC0415
+    from rarenode.data.readers.images import read_images  # noqa: PLC0415
 
-    return read_image_folder(sources, **how)
+    return read_images(sources, **how)
 
 
 TABLES = (".csv", ".tsv", ".tab", ".txt", ".parquet", ".pq", ".arrow", ".feather", ".ipc")
 FOLDER = "/"
 READERS: Mapping[str, Reader] = MappingProxyType(
-    {".arff": read_arff_files, **dict.fromkeys(TABLES, _read_tables), ".zip": _read_images, FOLDER: _read_images}
+    {
+        ".arff": read_arff_files,
+        **dict.fromkeys(TABLES, _read_tables),
+        **dict.fromkeys((".zip", FOLDER, *SUFFIXES), _read_images),
+    }
 )
 """From the suffix of a file name, in lower case and without ``.gz``, to the reader of that format; folders have one."""
 

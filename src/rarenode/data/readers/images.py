@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from rarenode._io.files import is_dir
 from rarenode._io.text import counted
 from rarenode.data.dataset import Dataset
 from rarenode.data.decoding import SUFFIXES
@@ -70,7 +71,7 @@ def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions
             problem = f"the picture {keys[row][:80]!r} in column {column!r} appears twice"
             advice = "write all its labels in one row, or name a column of unique ids (--id)"
             raise table.error(row, f"{problem}; {advice}")
-        if cells.n_unique() == len(cells):
+        if sites is None:
             update["id"] = column
         else:
             table = replace(table, ids=tuple(keys.to_list()))
@@ -81,7 +82,9 @@ def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions
     found = find_names(candidates, root)
     if not any(name is not None for name in found):
         tried = ", ".join(str(root / name) for name in candidates[0][:3])
-        raise DataError(f"{table.name}: none of its {counted(len(wanted), 'picture')} is there; looked for {tried}")
+        where = "" if options.images is not None else "; --images names the folder or zip archive that has them"
+        what = f"none of its {counted(len(wanted), 'picture')} is there; looked for {tried} and so on"
+        raise DataError(f"{table.name}: {what}{where}")
     chosen = (name if name is not None else wanted[row] for row, name in enumerate(found))
     return Images(ImageFile(root, name) for name in chosen), options.model_copy(update=update), table
 
@@ -89,6 +92,7 @@ def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions
 def unused_columns(names: Sequence[str], options: TableOptions) -> tuple[str, ...]:
     """A note on the columns that are not used, because only pictures are."""
     used = {options.id, options.image, options.weight, options.partition, *options.labels, *options.ignore}
+    used |= set(SITE) if set(SITE) <= set(names) else set()
     left = [name for name in names if name not in used]
     if not left:
         return ()
@@ -96,7 +100,7 @@ def unused_columns(names: Sequence[str], options: TableOptions) -> tuple[str, ..
     return (f"not used, because rows are pictures: {shown}",)
 
 
-def read_image_folder(
+def read_images(
     sources: Sequence[Any],
     *,
     options: TableOptions,
@@ -104,22 +108,26 @@ def read_image_folder(
     expected: Expected | None,
     labels: bool,
 ) -> Dataset:
-    """Read all pictures in a folder or zip archive; with labels, those that folders or a file of labels make.
+    """Read picture files, or all pictures in a folder or zip archive; with labels, those that folders or a file make.
 
     Raises:
         MissingFileError: there is no such folder.
         DataError: there is no picture in it, or the model is not one for pictures.
         ArgumentError: there are no labels.
     """
-    if len(sources) > 1:
-        raise ArgumentError("only one folder of pictures can be read; put the others below it")
     root = Path(sources[0])
     if expected is not None and not expected.images:
-        raise DataError(f"{root} is a folder of pictures, and the model was trained on tables")
-    images = _below(root)
+        what = "a folder of pictures" if is_dir(root) else "pictures"
+        raise DataError(f"{root} is {what}, and the model was trained on tables")
+    if root.suffix.lower() in SUFFIXES and not is_dir(root):
+        root, images = Path(), Images.from_paths(sources)
+    elif len(sources) > 1:
+        raise ArgumentError("only one folder of pictures can be read; put the others below it")
+    else:
+        images = _below(root)
     names = images.names
     folders = [str(PurePosixPath(name).parent) for name in names]
-    frame = pl.DataFrame({"image": names, LABEL: [None if folder == "." else folder for folder in folders]})
+    frame = pl.DataFrame({"image": names, LABEL: [None if folder == "." else [folder] for folder in folders]})
     table = Table(frame, ((root, len(frame)),))
     update: dict[str, Any] = {"id": "image", "image": "image", "images": str(root), "partition": None}
     if labels and (not options.labels or options.labels == (LABEL,)):
@@ -128,7 +136,7 @@ def read_image_folder(
                 f"{root} has pictures but no folders, whose names could be labels. Name a table with the labels of the "
                 f"pictures: rarenode fit labels.csv --images {root} --labels COLUMN"
             )
-        update |= {"labels": (LABEL,), "path_separator": options.path_separator or "/", "separator": "\n"}
+        update |= {"labels": (LABEL,), "path_separator": options.path_separator or "/"}
     from rarenode.data.readers.tables import make_dataset  # noqa: PLC0415 (it needs this module for its own pictures)
 
     wants = Expected(expected.hierarchy, None, reading=expected.reading, images=True) if expected is not None else None

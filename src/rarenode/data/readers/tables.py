@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from rarenode._io.delimited import suffix_of
 from rarenode._io.text import counted
 from rarenode.data.dataset import Dataset
+from rarenode.data.decoding import SUFFIXES
 from rarenode.data.features import LARGEST, number_as_text
 from rarenode.data.readers.frames import BINARY, THOUSANDS, Table, read_table
 from rarenode.data.readers.gaf import from_gaf
@@ -342,6 +343,9 @@ def _check_categories(table: Table, text: pl.Series, given: int) -> None:
     levels = text.n_unique()
     if levels > MOST_LEVELS or (levels > FEW and levels > MOSTLY * given):
         example = _shown(text.drop_nulls()[0])
+        if PurePath(text.drop_nulls()[0]).suffix.lower() in SUFFIXES:
+            problem = f"names files such as {example}; if they are pictures to learn from, say where (--images)"
+            raise _refused(table, text.name, problem, is_new=True)
         problem = f"has {levels:,} distinct values, such as {example}, so it is an id or free text and no category"
         raise _refused(table, text.name, f"{problem}; name it as the id (--id), or {advice}", is_new=True)
 
