@@ -231,3 +231,18 @@ def test_between_the_ends_weights_and_statistics_are_mixed() -> None:
     for wrong in (-0.1, 1.1):
         with pytest.raises(ArgumentError, match="from 0 to 1"):
             mixed(trained, other, wrong)
+
+
+class Weightless(nn.Module):
+    def __init__(self, sign: float, scale: float = 1.0) -> None:
+        super().__init__()
+        self.sign, self.scale = sign, scale
+
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
+        return self.scale * torch.softmax(self.sign * X.mean(dim=(2, 3)).repeat(1, 600), dim=1)
+
+
+@pytest.mark.parametrize("other", [(-1.0, 1.0), (1.0, 1e-4)])
+def test_modules_without_weights_are_known_by_what_they_compute(other: tuple[float, float]) -> None:
+    one, same, changed = (Encoder.from_module(Weightless(*each), size=10) for each in ((1.0, 1.0), (1.0, 1.0), other))
+    assert one.fingerprint == same.fingerprint != changed.fingerprint

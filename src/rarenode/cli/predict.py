@@ -125,7 +125,8 @@ def predict(
         usual, here = counts.sum() / max(1, counts.max(initial=0)), written.decided / max(1, written.rows)
         if here > MANY * usual:
             labels = f"{here:.1f} nodes a row are decided, and training rows have about {usual:.1f}"
-            print(f"{labels}: rare nodes are found at the price of false ones. --min-confidence 0.2 decides fewer")
+            advice = "rare nodes are found at the price of false ones. --min-confidence 0.2 decides fewer"
+            typer.echo(f"{labels}: {advice}", err=True)
 
 
 def _dialect(data: str) -> Dialect:

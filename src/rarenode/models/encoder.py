@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import inspect
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -95,9 +97,12 @@ class Encoder:
         """sha256 of everything that an embedding depends on besides the picture."""
         digest = hashlib.sha256(repr((self.crop, self.mean, self.deviation, type(self.module).__name__)).encode())
         digest.update(json.dumps(self.config, sort_keys=True).encode())
-        if self.config is None:  # nothing tells what its code does; what it does to a picture tells much of it
-            seen = self.encode(np.random.default_rng(0).integers(0, 256, (1, self.input.width), dtype=np.uint8))
-            digest.update(repr(self.module).encode() + np.round(seen.astype(np.float64), DECIMALS).tobytes())
+        if self.config is None:  # its own code and what it does to some pictures tell what it computes
+            digest.update(repr(self.module).encode() + _code_of(self.module).encode())
+            for seen in self.encode(_examples(self.input.width)).astype(np.float64):
+                most = float(np.abs(seen).max(initial=0.0))
+                digest.update(f"{most:.{DECIMALS}e};".encode())
+                digest.update(np.round(seen / (most or 1.0), DECIMALS).tobytes())
         for name, array in sorted(self.arrays().items()):
             digest.update(f"{name}{array.dtype.str}{array.shape};".encode())
             digest.update(np.ascontiguousarray(array).data)
@@ -168,6 +173,26 @@ class Encoder:
             "width": self.width,
             "is_pretrained": self.is_pretrained,
         }
+
+
+def _code_of(module: torch.nn.Module) -> str:
+    """The source of all classes in a network that are not torch's own, as far as it can be had."""
+    kinds = {type(part) for part in module.modules() if not type(part).__module__.startswith("torch.")}
+    found = []
+    for kind in sorted(kinds, key=lambda kind: kind.__qualname__):
+        with suppress(OSError, TypeError):  # defined where no file remembers it
+            found.append(inspect.getsource(kind))
+    return ";".join(found)
+
+
+def _examples(width: int) -> NDArray[np.uint8]:
+    """Pixels of a few pictures: noise, black, white, the three colours, and all shades."""
+    rng = np.random.default_rng(0)
+    plain = [np.tile(np.array(colour, dtype=np.uint8), width // 3) for colour in (
+        (0, 0, 0), (255, 255, 255), (255, 0, 0), (0, 255, 0), (0, 0, 255)
+    )]  # fmt: skip
+    shades = np.linspace(0, 255, width).astype(np.uint8)
+    return np.stack([rng.integers(0, 256, width, dtype=np.uint8), *plain, shades])
 
 
 def mixed(trained: Encoder, other: Encoder, factor: float) -> Encoder:

@@ -97,7 +97,7 @@ def report_on_fit(run: Run, opened: Dataset | DatasetSplits, rows: Dataset, vali
         part = report_on_predictions(
             model,
             rows.Y[numbers],
-            Output(probs) if output is None else replace(output, probs=probs),
+            Output(probs) if output is None else output,
             name=name,
             rows=f"{rows.name}, {kind}",
             thresholds=model.decides_with,

@@ -43,7 +43,7 @@ ROWS_IN_A_FILE, SECONDS_IN_A_FILE = 512, 30.0
 """A file of the cache is written after so many embeddings, or so many seconds."""
 AHEAD = 4 * ROWS_ON_DEVICE
 """Pictures that are decoded before the encoder needs them."""
-MOST_SHOWN = 20
+MOST_SHOWN = 10
 SMALL = 32
 """Pixels on each side of a picture that is decoded only to see whether it can be."""
 

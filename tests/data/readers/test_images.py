@@ -372,3 +372,34 @@ def test_rows_for_a_model(tmp_path: Path, photos: Path, survey: Path) -> None:
     assert table.ids == NAMES
     with pytest.raises(DataError, match="folder of pictures, and the model was trained on tables"):
         read(photos, expected=Expected(TREE, ("depth",)), labels=False)
+
+
+def test_the_picture_of_a_site_comes_before_others_of_its_name(tmp_path: Path) -> None:
+    photos = write_pictures(tmp_path / "photos", ["3.jpg", "d/s/3.jpg", "d/t/3.jpg"])
+    table = write_table(tmp_path / "t.csv", dataset=["d", "d"], site=["s", "t"], image=["3", "3"], taxa=["a", "b"])
+    found = read(table, options=TableOptions(images=str(photos), labels=("taxa",)), hierarchy=Hierarchy.from_edges(
+        [("all", "a"), ("all", "b")]
+    ))  # fmt: skip
+    assert [file.name for file in found.X.files] == ["d/s/3.jpg", "d/t/3.jpg"]
+    assert found.ids == ("d/s/3", "d/t/3")
+
+
+def test_a_name_with_a_backslash_is_itself_if_it_is_there(tmp_path: Path) -> None:
+    photos = write_pictures(tmp_path / "photos", ["a\\b.png", "a/b.png"])
+    table = write_table(tmp_path / "t.csv", image=["a\\b.png"], taxa=["all > x"])
+    found = read(table, options=TableOptions(images=str(photos), labels=("taxa",)))
+    assert found.X.names == ("a\\b.png",)
+
+
+def test_a_name_that_is_no_text_is_named(tmp_path: Path) -> None:
+    photos = write_pictures(tmp_path / "photos", ["a/1.png", "a/\udcff.png"])
+    with pytest.raises(DataError, match=r"udcff.png' is not UTF-8 text; rename"):
+        read(photos)
+
+
+def test_picture_files_for_a_model(tmp_path: Path) -> None:
+    photos = write_pictures(tmp_path / "photos", ["a/1.png", "a/2.png"])
+    expected = Expected(Hierarchy.from_edges([("all", "a")]), None, images=True)
+    wanted = [photos / "a" / "2.png", photos / "a" / "1.png"]
+    found = read(wanted, expected=expected, labels=False)
+    assert found.X.names == tuple(map(str, wanted))

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from rarenode._io.files import is_dir
-from rarenode._io.text import counted
+from rarenode._io.text import counted, storable
 from rarenode.data.dataset import Dataset
 from rarenode.data.decoding import SUFFIXES
 from rarenode.data.images import ImageFile, Images, find_names, is_archive, list_names
@@ -126,6 +126,9 @@ def read_images(
     else:
         images = _below(root)
     names = images.names
+    odd = next((name for name in names if storable(name) != name), None)
+    if odd is not None:
+        raise DataError(f"{root}: the name {storable(odd)!r} is not UTF-8 text; rename the file or its folder")
     folders = [str(PurePosixPath(name).parent) for name in names]
     frame = pl.DataFrame({"image": names, LABEL: [None if folder == "." else [folder] for folder in folders]})
     table = Table(frame, ((root, len(frame)),))
@@ -178,15 +181,16 @@ def _root(table: Table, options: TableOptions) -> Path:
 
 
 def _candidates(name: str, site: tuple[str | None, str | None] | None) -> list[str]:
-    """The paths that a picture may have."""
+    """The paths that a picture may have, the most certain first."""
     plain = name.replace("\\", "/")
-    places = [plain]
+    places = list(dict.fromkeys([name, plain]))
     if site is not None and None not in site:
-        places.append(f"{site[0]}/{site[1]}/{plain}")
+        places.insert(0, f"{site[0]}/{site[1]}/{plain}")
     with_suffix = PurePosixPath(plain).suffix.lower() in SUFFIXES
-    found = list(places)
+    found = []
     for place in places:
+        found.append(place)
         found += [f"{place}{suffix}" for suffix in (".jpg", ".png", ".jpeg")] if not with_suffix else []
-    if with_suffix and site is not None:  # BenthicNet's copies are JPEG, whatever the original was
-        found += [str(PurePosixPath(place).with_suffix(".jpg")) for place in places]
+        if with_suffix and site is not None:  # BenthicNet's copies are JPEG, whatever the original was
+            found.append(str(PurePosixPath(place).with_suffix(".jpg")))
     return found
