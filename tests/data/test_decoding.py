@@ -162,7 +162,7 @@ def test_sixteen_bits(kind: str) -> None:
     found = decode(sixteen_bits(camera, kind))
     assert pixels(found)[0, :, 0].tolist() == [0, 1, 128, 255]
     assert "12 bits" in found.note
-    assert decode(sixteen_bits(np.zeros((2, 2), dtype=np.uint16), kind)).note == "all of it has one colour"
+    assert decode(sixteen_bits(np.zeros((2, 2), dtype=np.uint16), kind)).note == "of one colour"
 
 
 def test_sixteen_bits_in_the_other_byte_order() -> None:
@@ -197,12 +197,12 @@ def test_of_several_frames_the_first(kind: str) -> None:
     how = {"lossless": True} if kind == "WEBP" else {}
     found = decode(encoded(Image.new("RGB", (8, 8), RED), kind, save_all=True, append_images=rest, **how))
     assert (pixels(found) == RED).all()
-    assert found.note == "the first of 3 frames"
+    assert found.note == "animated or of several pages, 3, of which the first is used"
 
 
 def test_one_colour_is_noted() -> None:
-    assert decode(encoded(Image.new("RGB", (9, 5), GREEN), "PNG")).note == "all of it has one colour"
-    assert decode(encoded(Image.new("L", (1, 1), 9), "PNG")).note == "all of it has one colour"
+    assert decode(encoded(Image.new("RGB", (9, 5), GREEN), "PNG")).note == "of one colour"
+    assert decode(encoded(Image.new("L", (1, 1), 9), "PNG")).note == "of one colour"
     almost = Image.new("RGB", (9, 5), GREEN)
     almost.putpixel((3, 3), (0, 254, 0))
     assert not decode(encoded(almost, "PNG")).note
