@@ -201,7 +201,7 @@ def _reference(value: str) -> str:
 
 _BEHIND = re.compile(r"(\s+\{[^{}]*\})?(\s+!.*)?$")
 """Modifiers and a comment behind a value."""
-_ESCAPED = {"n": "\n", "t": "\t", "W": " "}
+_ESCAPED = {"n": "\n", "t": "\t", "W": " ", "r": "\r"}
 
 
 def _unescaped(value: str) -> str:
