@@ -20,7 +20,7 @@ from rarenode.paper.figures.drawing import draw
 from rarenode.paper.figures.tree_drawing import MOST_LINES, PER_LINE, _box_height, _box_width, _places, wrapped
 from rarenode.paper.figures.trees import MOST_NODES
 from rarenode.paper.grid import cell
-from rarenode.paper.pictures import benthicnet_e_hierarchy, told_hierarchy
+from rarenode.paper.pictures import benthicnet_e_hierarchy, hierarchy_from_names
 from rarenode.paper.record import DatasetNodes, PredictedNodes
 from rarenode.paper.spec import Spec
 from rarenode.paper.store import write_record
@@ -149,17 +149,17 @@ class TestNumbers:
 class TestToldHierarchy:
     def test_a_branch_of_paths(self) -> None:
         branch = Hierarchy.from_edges([("a > b", "a > b > c"), ("a > b", "a > b > d")])
-        told = told_hierarchy(branch.nodes, branch.fingerprint)
-        assert told == branch
-        assert told is not None and told.titles == ("b", "c", "d")
+        made = hierarchy_from_names(branch.nodes, branch.fingerprint)
+        assert made == branch
+        assert made is not None and made.titles == ("b", "c", "d")
 
     @pytest.mark.parametrize("names", [("a", "a > b", "a > c"), ("a > b", "a"), ("a", "a"), ("a", "a > b", "a > b")])
     def test_other_names_or_another_order(self, names: tuple[str, ...]) -> None:
-        assert told_hierarchy(names, Hierarchy.from_paths(["a > b"]).fingerprint) is None
+        assert hierarchy_from_names(names, Hierarchy.from_paths(["a > b"]).fingerprint) is None
 
     def test_edges_that_names_do_not_show(self) -> None:
         hidden = Hierarchy.from_edges([("a", "b")])
-        assert told_hierarchy(hidden.nodes, hidden.fingerprint) is None
+        assert hierarchy_from_names(hidden.nodes, hidden.fingerprint) is None
 
 
 def tree_chart(names: Sequence[str], parents: Sequence[int | None], methods: int = 4, value: float = 12.3) -> Chart:

@@ -191,13 +191,13 @@ def benthicnet_e_hierarchy() -> Hierarchy:
         return read_hierarchy(path)
 
 
-def told_hierarchy(names: Sequence[str], fingerprint: str) -> Hierarchy | None:
+def hierarchy_from_names(names: Sequence[str], fingerprint: str) -> Hierarchy | None:
     """The hierarchy that has these nodes and this fingerprint; None if the names do not tell.
 
     Names that are paths do, and those of BenthicNet-E. Records keep names and the fingerprint, but not the edges.
 
     >>> tree = Hierarchy.from_paths(["a > b"])
-    >>> told_hierarchy(tree.nodes, tree.fingerprint).titles
+    >>> hierarchy_from_names(tree.nodes, tree.fingerprint).titles
     ('a', 'b')
     """
     above = {name: name.rpartition(STEP)[0] for name in names}

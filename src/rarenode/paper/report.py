@@ -27,7 +27,7 @@ from rarenode.metrics import Summary
 from rarenode.metrics.bootstrap import Deviations
 from rarenode.metrics.per_node import NodeScores, divide
 from rarenode.paper.as_published import settings_for
-from rarenode.paper.pictures import PICTURES, told_hierarchy
+from rarenode.paper.pictures import PICTURES, hierarchy_from_names
 from rarenode.paper.record import DatasetNodes, Record
 from rarenode.paper.record_settings import decisive
 from rarenode.paper.store import NODES, load_record, read_nodes
@@ -180,10 +180,10 @@ def _name(record: Record) -> str:
 def _hierarchy(dataset: str, nodes: DatasetNodes, path: Path, root: Path | None) -> Hierarchy:
     """That of the dataset on disk; of pictures, the one that the names of the nodes tell."""
     if dataset in PICTURES:
-        told = told_hierarchy(nodes.names, nodes.hierarchy)
-        if told is None:
+        hierarchy = hierarchy_from_names(nodes.names, nodes.hierarchy)
+        if hierarchy is None:
             raise DataError(f"{path.with_name(NODES)}: the names of the nodes do not tell their hierarchy")
-        return told
+        return hierarchy
     try:
         return load_dataset(dataset, root, "none").hierarchy
     except UnknownDatasetError as error:

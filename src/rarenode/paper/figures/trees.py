@@ -1,7 +1,7 @@
 """`tree_chart`: a hierarchy, with a score of every method in each of its nodes.
 
 Records have counts of nodes, and beside them is ``nodes.json`` with their names, which tell the hierarchy of a dataset
-of pictures; see `told_hierarchy`. So no data are needed to draw it.
+of pictures; see `hierarchy_from_names`. So no data are needed to draw it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rarenode.paper.comparison.scores import Estimate
 from rarenode.paper.figures.charts import Chart, Line, Tree
 from rarenode.paper.figures.points import node_values, note_on, over_seeds, scale_of
 from rarenode.paper.panel import Measure, Panel
-from rarenode.paper.pictures import told_hierarchy
+from rarenode.paper.pictures import hierarchy_from_names
 from rarenode.paper.record import DatasetNodes
 from rarenode.paper.store import Records, read_nodes
 
@@ -32,7 +32,7 @@ def tree_chart(panel: Panel, title: str, measure: Measure, found: Records, datas
     if len(absent) == len(methods):
         return _without(title, note_on((), (dataset,), (), titled=True))
     nodes = read_nodes(folder, dataset)
-    hierarchy = told_hierarchy(nodes.names, nodes.hierarchy)
+    hierarchy = hierarchy_from_names(nodes.names, nodes.hierarchy)
     if hierarchy is None or not hierarchy.is_tree:
         return _without(title, f"the names of the nodes of {dataset} do not tell a tree, which this needs")
     if len(hierarchy) > MOST_NODES:
