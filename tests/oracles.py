@@ -206,7 +206,8 @@ def focal_weight(
     if focus == "focal":
         U = np.where(labels, sigmoid(-logits), probs)
     else:
-        U = np.broadcast_to(uncertainty(probs, focus, eps), logits.shape)
+        # Rounding takes a divergence of nearly equal members below 0, which has no root.
+        U = np.broadcast_to(np.maximum(uncertainty(probs, focus, eps), 0.0), logits.shape)
     return np.asarray(u0 + U**k, dtype=np.float64)
 
 
