@@ -257,7 +257,18 @@ def test_a_trained_encoder(reef: Path, encoder_folder: Path, tmp_path: Path, spl
     assert (Run(tmp_path / "stopped").predict(reef / "new").probs == before).all()
 
 
-def test_a_forest_alone_cannot_train_an_encoder(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
-    settings = small_settings(encoder_folder, train_encoder=True, model="forest")
-    with pytest.raises(ArgumentError, match=r"train_encoder needs a network.*forest.*mlp"):
-        Run.fit(survey(reef), tmp_path / "run", settings, options=how(reef))
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"model": "forest"}, r"train_encoder needs a network.*forest.*mlp"),
+        ({"engine": "fused"}, r"train_encoder needs engine 'torch' or 'auto'"),
+    ],
+)
+def test_an_encoder_that_cannot_be_trained(reef: Path, tmp_path: Path, change: dict[str, Any], told: str) -> None:
+    settings = small_settings("nowhere", train_encoder=True, **change)  # refused before the encoder is looked for
+    with pytest.raises(ArgumentError, match=told):
+        Run.fit(survey(reef), tmp_path / "runs" / "run", settings, options=how(reef))
+    assert not list(tmp_path.iterdir())
+    data = Dataset.read(survey(reef), **how(reef))
+    with pytest.raises(ArgumentError, match=told):
+        fit_model(data, settings, encoder=plain_encoder(size=16))

@@ -550,3 +550,16 @@ def test_a_report_about_validation_rows_has_their_labels(tmp_path: Path) -> None
     assert found is not None
     assert json.loads(f"[{found[1]}]") == parts.valid.Y.sum(axis=0).tolist()
     assert "validation rows: 50 rows" in page
+
+
+@pytest.mark.parametrize("change", [{"focus": "epistemic_kl"}, {"device": "nowhere"}])
+def test_a_fit_that_is_refused_leaves_nothing(data: Path, tmp_path: Path, change: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError):
+        Run.fit(data, tmp_path / "runs" / "run", settings(**change))
+    assert not (tmp_path / "runs").exists()
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "notes.txt").write_text("mine")
+    with pytest.raises(ArgumentError):
+        Run.fit(data, own, settings(**change))
+    assert [path.name for path in own.iterdir()] == ["notes.txt"]

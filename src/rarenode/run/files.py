@@ -34,6 +34,8 @@ from rarenode.training.out_of_fold import OutOfFold, fold_folders, remove_folds
 from rarenode.version import __version__
 
 SETTINGS, TABLE, EXAMINATION = "settings.toml", "table.json", "examination.json"
+STARTED = (SETTINGS, TABLE, EXAMINATION)
+"""What is written before training begins."""
 REPORT, HELD_OUT = "report.html", "held_out.safetensors"
 
 

@@ -1,18 +1,20 @@
-"""What happens to a run's folder around a training: whether it is free, and the report at the end."""
+"""What happens to a run's folder around a training: whether it is free, what a refusal leaves, the report."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rarenode._io.files import sole_use
+from rarenode._io.files import exists, sole_use
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.features import take_rows
-from rarenode.errors import ResumeError
+from rarenode.errors import ArgumentError, DataError, ResumeError
 from rarenode.models import Output
 from rarenode.report import Report, report_on_model, report_on_predictions, write_report
-from rarenode.run.files import HELD_OUT, REPORT
+from rarenode.run.files import HELD_OUT, REPORT, STARTED
 from rarenode.run.rows import pictures_of
 
 if TYPE_CHECKING:
@@ -33,6 +35,25 @@ def require_free(run: Run, resume: bool) -> None:
         if run.files.is_begun:
             what, advice = "an unfinished training", "resume it (--resume), or choose another folder"
         raise ResumeError(f"{run.folder} contains {what}; {advice}")
+
+
+@contextmanager
+def nothing_left_if_refused(run: Run) -> Iterator[None]:
+    """Remove what was written before training, folders included, if data or settings turn out not to be usable."""
+    folder = run.folder
+    new_folders = [each for each in (folder, *folder.parents) if not exists(each)]
+    new_files = [folder / name for name in STARTED if not exists(folder / name)]
+    try:
+        yield
+    except (ArgumentError, DataError):
+        if not (run.files.is_begun or run.files.has_model):
+            run.files.tidy()
+            for path in new_files:
+                path.unlink(missing_ok=True)
+            with suppress(OSError):  # one of them has other files
+                for each in new_folders:
+                    each.rmdir()
+        raise
 
 
 def is_finished(run: Run, rows: Dataset, settings: Settings, resume: bool) -> bool:

@@ -32,7 +32,7 @@ from rarenode.objective.uncertainties import check_kind
 from rarenode.report import Report, RunReport, report_on_model, write_report
 from rarenode.run.evaluation import Evaluation, evaluate_model
 from rarenode.run.files import REPORT, RunFiles
-from rarenode.run.fitting import is_finished, report_on_fit, require_free
+from rarenode.run.fitting import is_finished, nothing_left_if_refused, report_on_fit, require_free
 from rarenode.run.predictions import Choice, Predictions, check_output, write_predictions
 from rarenode.run.rows import (
     has_images,
@@ -47,7 +47,7 @@ from rarenode.run.rows import (
 from rarenode.training import Callback, EpochRecord, TrainedModel, fit_model
 from rarenode.training.estimate import estimate_fit
 from rarenode.training.out_of_fold import fold_folders
-from rarenode.training.train import require_labels
+from rarenode.training.train import require_labels, require_trainable_encoder
 
 CELLS_AT_A_TIME = 1 << 22
 """Rows are predicted into files in parts of about so many probabilities."""
@@ -149,6 +149,8 @@ class Run:
         given = table_options(options or {})
         opened = open_data(data, root, options=given, hierarchy=hierarchy)
         settings = settings or stored or Settings()
+        if has_images(opened):
+            require_trainable_encoder(settings)
         if encoder is None and has_images(opened):
             encoder = load_encoder(settings.encoder, size=settings.image_size, seed=settings.seed, download=download)
         run._encoder = None if encoder is None else encoder.module
@@ -161,6 +163,7 @@ class Run:
             validation = validation_rows(valid, rows, given, root)
             validation = usable_rows(validation, encoder, settings, progress, train=True)
         with ExitStack() as locks:
+            locks.enter_context(nothing_left_if_refused(run))
             locks.enter_context(sole_use(run.folder))
             for part in fold_folders(run.folder):
                 locks.enter_context(sole_use(part))
