@@ -8,7 +8,6 @@ reports find it there. `rarenode.training.embedding` also keeps embeddings on di
 from __future__ import annotations
 
 import hashlib
-import os
 import stat
 import threading
 import zipfile
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from rarenode._io.files import exists, is_dir, is_file
 from rarenode._io.text import counted
 from rarenode.data.decoding import SUFFIXES, thumbnail
+from rarenode.data.folders import files_below
 from rarenode.errors import DataError, FileFormatError, MissingFileError
 
 MOST_BYTES = 1 << 30
@@ -227,16 +227,13 @@ def list_names(root: Path) -> Iterator[str]:
 
     Raises:
         MissingFileError: there is no such folder or archive.
-        FileFormatError: the archive is damaged.
+        FileFormatError: the archive is damaged, or a folder cannot be read.
     """
     if is_archive(root):
         distinct = dict.fromkeys(_archive(root).namelist())  # of files with the same name, the last one counts
         yield from (name for name in distinct if not name.endswith("/") and not _is_hidden(name))
     elif is_dir(root):
-        for folder, folders, names in os.walk(root):
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            below = Path(folder).relative_to(root).as_posix()
-            yield from (name if below == "." else f"{below}/{name}" for name in names if not name.startswith("."))
+        yield from files_below(root)
     elif exists(root):
         raise FileFormatError(root, None, "expected a folder of pictures, or a zip archive")
     else:

@@ -336,6 +336,40 @@ def test_folders_with_a_hierarchy(tmp_path: Path) -> None:
         Dataset.read(root, hierarchy=Hierarchy.from_paths(["Biota > Coral"]))
 
 
+@pytest.mark.parametrize(
+    ("folder", "why"),
+    [
+        ("Biota/Corals > Acropora", r"'Corals > Acropora' contains ' > '"),
+        ("Corals > Acropora", r"'Corals > Acropora' contains ' > '"),
+        ("Biota/Cor\nals", r"'Cor\\nals' contains a line break"),
+        ("Biota/Cor\x1bals", r"control character"),
+        ("Biota/Cor\u2028als", r"line break"),
+        ("Biota/Corals ", r"'Corals ' begins or ends with a blank"),
+        ("Biota/ ", r"' ' begins or ends with a blank"),
+    ],
+)
+@pytest.mark.parametrize("is_zipped", [False, True])
+def test_a_folder_is_one_node(tmp_path: Path, folder: str, why: str, is_zipped: bool) -> None:
+    root = write_pictures(tmp_path / "photos", ["Biota/Sponges/1.jpg", f"{folder}/1.jpg"])
+    with pytest.raises(DataError, match=rf"photos.*the name of the folder .*{why}.*rename it"):
+        Dataset.read(zipped(root) if is_zipped else root)
+
+
+def test_signs_that_folder_names_may_have(tmp_path: Path) -> None:
+    names = ("a>b", "a; b", "[0, 3]", "深海\u3000魚", "a\\b", "1.5", "x|y")
+    root = write_pictures(tmp_path / "photos", [f"Biota/{name}/1.jpg" for name in names])
+    data = Dataset.read(root)
+    assert set(data.hierarchy.nodes) == {"Biota", *(f"Biota > {name}" for name in names)}
+    assert (data.Y.sum(axis=1) == 2).all()
+
+
+def test_a_folder_named_as_a_node_of_a_given_hierarchy(tmp_path: Path) -> None:
+    root = write_pictures(tmp_path / "photos", ["Biota > Corals/1.jpg", "Biota > Sponges/1.jpg"])
+    assert Dataset.read(root, hierarchy=TREE).Y.astype(int).tolist() == [[1, 1, 0], [1, 0, 1]]
+    by_paths = Dataset.read(root, path_separator=" > ")
+    assert by_paths.hierarchy == TREE
+
+
 def test_a_folder_with_a_file_of_labels(tmp_path: Path) -> None:
     root = write_pictures(tmp_path / "photos", ["1.jpg", "x/2.jpg"])
     labels = tmp_path / "labels.csv"

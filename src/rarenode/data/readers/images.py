@@ -1,12 +1,14 @@
 """Reader for pictures: those that a column of a table names, or all in a folder or zip archive.
 
 A folder of folders has labels: the path of a picture's folder is its label, ``corals/acropora/17.jpg`` that of
-``corals > acropora``. The layout of BenthicNet is known too: its table has the columns ``dataset``, ``site`` and
-``image``, its pictures are ``dataset/site/image.jpg``, and its labels are lists of node numbers such as ``[0, 3]``.
+``corals > acropora``. Each folder is one node, so a name that would read as several is refused. The layout of
+BenthicNet is known too: its table has the columns ``dataset``, ``site`` and ``image``, its pictures are
+``dataset/site/image.jpg``, and its labels are lists of node numbers such as ``[0, 3]``.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -23,6 +25,7 @@ from rarenode.data.readers.frames import Table
 from rarenode.data.table_options import Expected, TableOptions
 from rarenode.errors import ArgumentError, DataError, FileFormatError
 from rarenode.hierarchy import HierarchyLike
+from rarenode.hierarchy.construction import DEFAULT_SEPARATOR
 
 COLUMNS = ("image", "file", "filename", "file_name", "path", "photo", "picture", "image_path")
 """What the column that names pictures is usually called."""
@@ -30,6 +33,8 @@ SITE = ("dataset", "site")
 """Columns of BenthicNet that are part of a picture's path."""
 LABEL = "folder"
 """The column of labels that folders make."""
+CONTROL = ("Cc", "Zl", "Zp")
+"""Unicode categories of characters that end lines or control a terminal."""
 
 
 def image_columns(options: TableOptions, expected: Expected | None, names: Sequence[str]) -> list[str]:
@@ -112,7 +117,8 @@ def read_images(
 
     Raises:
         MissingFileError: there is no such folder.
-        DataError: there is no picture in it, or the model is not one for pictures.
+        DataError: there is no picture in it, the name of a folder is not that of a node, or the model is not one for
+            pictures.
         ArgumentError: there are no labels.
     """
     root = Path(sources[0])
@@ -140,10 +146,34 @@ def read_images(
                 f"pictures: rarenode fit labels.csv --images {root} --labels COLUMN"
             )
         update |= {"labels": (LABEL,), "path_separator": options.path_separator or "/"}
+        if update["path_separator"] == "/":  # otherwise names are meant to be paths
+            _require_names_of_nodes(root, folders, has_hierarchy=hierarchy is not None or expected is not None)
     from rarenode.data.readers.tables import make_dataset  # noqa: PLC0415 (it needs this module for its own pictures)
 
     wants = Expected(expected.hierarchy, None, reading=expected.reading, images=True) if expected is not None else None
     return make_dataset(table, options.model_copy(update=update), hierarchy=hierarchy, expected=wants, labels=labels)
+
+
+def _require_names_of_nodes(root: Path, folders: Sequence[str], *, has_hierarchy: bool) -> None:
+    """Refuse a folder whose name is not that of one node.
+
+    Nodes that folders make are named by their paths. In a hierarchy that is given, `` > `` may be part of a name.
+
+    Raises:
+        DataError: a name has a separator, a line break or another control character, or begins or ends with a blank.
+    """
+    for folder in dict.fromkeys(folders):
+        steps = folder.split("/")
+        for step in steps:
+            if DEFAULT_SEPARATOR in step and not (has_hierarchy and len(steps) == 1):
+                why = f"contains {DEFAULT_SEPARATOR!r}, which separates the names of nodes"
+            elif any(unicodedata.category(character) in CONTROL for character in step):
+                why = "contains a line break or another control character"
+            elif step != step.strip():
+                why = "begins or ends with a blank"
+            else:
+                continue
+            raise DataError(f"{root}: the name of the folder {step[:80]!r} {why}; rename it, as it is to be a label")
 
 
 def _below(root: Path) -> Images:
