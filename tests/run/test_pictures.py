@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +180,10 @@ def test_a_model_for_tables_refuses_pictures(reef: Path, tmp_path: Path) -> None
     run = Run.fit(table, tmp_path / "run", small_settings("resnet50"), options={"labels": "taxa"}, report=False)
     with pytest.raises(DataError, match="folder of pictures, and the model was trained on tables"):
         run.predict(reef / "new")
+    for options in ({"images": reef}, {"image": "depth"}):
+        for act in (run.predict, run.evaluate, partial(run.predict_to_file, out=tmp_path / "found.csv")):
+            with pytest.raises(ArgumentError, match="trained on a table without pictures; leave out --images"):
+                act(table, options=options)
     with pytest.raises(DataError, match="trained on tables, and cannot predict pictures"):
         run.model.predict_proba(new(reef))
     images = Images.below(reef / "new")

@@ -22,7 +22,7 @@ from rarenode.config import Settings
 from rarenode.data.catalogue import SplitName, catalogue
 from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.sources import Data, open_data, scan_data
-from rarenode.data.table_options import table_options
+from rarenode.data.table_options import TableOptions, table_options
 from rarenode.engines import resolve_device
 from rarenode.errors import ArgumentError, DataError, MissingFileError, TrainingError
 from rarenode.hierarchy import HierarchyLike, as_hierarchy
@@ -361,6 +361,7 @@ class Run:
         progress: Progress,
     ) -> Iterator[tuple[Dataset, int]]:
         """Rows to predict, some at a time, and the number of all."""
+        self._reading(options)  # refuses what the table would not need
         if at_a_time is not None and not isinstance(data, Dataset | DatasetSplits) and split is None:
             scanned = scan_data(data, self.model.expects, at_a_time)
             if scanned is not None:
@@ -460,15 +461,23 @@ class Run:
             data = self.model.source
             if data not in catalogue():
                 raise ArgumentError(f"{self.folder} was not trained on a dataset of the catalogue; name the data")
-        expected = self.model.expects
-        opened = open_data(
-            data, root, options=table_options(options or {}, expected.reading), expected=expected, labels=labels
-        )
+        opened = open_data(data, root, options=self._reading(options), expected=self.model.expects, labels=labels)
         if isinstance(opened, DatasetSplits):
             opened = opened.part(split or "test")
         elif split is not None:
             raise ArgumentError(f"{opened.name or 'the data'} has no {split} rows: it is not divided into parts")
         return usable_rows(opened, self.model.encoder, self.model.settings, progress)
+
+    def _reading(self, options: Mapping[str, Any] | None) -> TableOptions:
+        """How to read rows for the model: as its own, but for the options that are given.
+
+        Raises:
+            ArgumentError: they are about pictures, and the model was trained on a table.
+        """
+        reading = table_options(options or {}, self.model.reading)
+        if reading.has_images and self.model.encoder is None:
+            raise ArgumentError(f"{self.folder} was trained on a table without pictures; leave out --images, --image")
+        return reading
 
     def _labelled_rows(
         self,

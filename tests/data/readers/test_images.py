@@ -394,6 +394,50 @@ def test_folders_that_cannot_be_read(tmp_path: Path) -> None:
         read([flat, flat])
 
 
+# --- options that do not fit pictures --------------------------------------------------------------------------------
+
+
+def test_a_column_names_pictures_and_nothing_else(tmp_path: Path, photos: Path) -> None:
+    table = write_table(tmp_path / "t.csv", image=NAMES, taxa=TAXA, part=["train", "train", "test"])
+    with pytest.raises(ArgumentError, match=r"t\.csv: the column 'image' cannot name the pictures and have the labels"):
+        Dataset.read(table, labels="image", images=photos)
+    with pytest.raises(ArgumentError, match=r"'taxa' cannot name the pictures and have the labels too \(--labels\)$"):
+        Dataset.read(table, labels="ta*", images=photos, image="taxa")
+    with pytest.raises(ArgumentError, match=r"'part' cannot name the pictures and name the parts"):
+        Dataset.read(table, labels="taxa", images=photos, image="part", partition="part")
+    with pytest.raises(ArgumentError, match=r"'image' cannot name the pictures and be left out .*; say which"):
+        Dataset.read(table, labels="taxa", images=photos, ignore=["image"])
+    other = write_table(tmp_path / "u.csv", image=TAXA, path=NAMES)
+    assert Dataset.read(other, labels="image", images=photos).ids == NAMES  # the next that is called so
+
+
+def test_columns_to_learn_from_are_refused(survey: Path, photos: Path) -> None:
+    with pytest.raises(ArgumentError, match="no other column is learned from; leave out --features"):
+        Dataset.read(survey, labels="taxa", images=photos, features=["depth"])
+    data = Dataset.read(survey, labels="taxa", images=photos, ignore=["depth"])
+    assert data.notes == ()  # left out on purpose
+    with pytest.raises(ArgumentError, match=r"no column 'deep'"):
+        Dataset.read(survey, labels="taxa", images=photos, ignore=["deep"])
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"features": ["depth"]},
+        {"ignore": ["depth"]},
+        {"partition": "part"},
+        {"weight": "w"},
+        {"id": "key"},
+        {"image": "image"},
+        {"images": "elsewhere"},
+    ],
+)
+def test_a_folder_has_no_columns(tmp_path: Path, option: dict[str, Any]) -> None:
+    root = write_pictures(tmp_path / "photos", FOLDERS)
+    with pytest.raises(ArgumentError, match=rf"photos: --{next(iter(option))} is for a table that names pictures"):
+        Dataset.read(root, **option)
+
+
 def test_rows_for_a_model(tmp_path: Path, photos: Path, survey: Path) -> None:
     """A model for pictures takes tables and folders; one for tables takes no folder."""
     wants = Expected(TREE, None, images=True, reading=TableOptions(labels=("taxa",), id="shot", image="shot"))

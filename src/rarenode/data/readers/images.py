@@ -11,6 +11,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -38,11 +39,10 @@ CONTROL = ("Cc", "Zl", "Zp")
 
 
 def image_columns(options: TableOptions, expected: Expected | None, names: Sequence[str]) -> list[str]:
-    """The columns that together name a picture, as far as they are there; none if rows are no pictures."""
+    """The columns that may, together, name a picture, as far as they are there; none if rows are no pictures."""
     if not (options.has_images if expected is None else expected.images):
         return []
-    column = options.image if options.image is not None else image_column(options, names)
-    return [] if column is None else [column, *(name for name in SITE if name in names)]
+    return [*_likely_columns(options, names), *(name for name in SITE if name in names)]
 
 
 def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions, Table]:
@@ -131,6 +131,7 @@ def read_images(
         raise ArgumentError("only one folder of pictures can be read; put the others below it")
     else:
         images = _below(root)
+    _require_no_columns(root, options, is_new=expected is None)
     names = images.names
     odd = next((name for name in names if storable(name) != name), None)
     if odd is not None:
@@ -152,6 +153,14 @@ def read_images(
 
     wants = Expected(expected.hierarchy, None, reading=expected.reading, images=True) if expected is not None else None
     return make_dataset(table, options.model_copy(update=update), hierarchy=hierarchy, expected=wants, labels=labels)
+
+
+def _require_no_columns(root: Path, options: TableOptions, *, is_new: bool) -> None:
+    """Refuse options that name columns, which only a table has; those that a model keeps are of its own table."""
+    columns = ("id", "image", "features", "ignore", "weight", "partition") if is_new else ()
+    given = next((name for name in ("images", *columns) if getattr(options, name)), None)
+    if given is not None:
+        raise ArgumentError(f"{root}: --{given} is for a table that names pictures, and these are pictures themselves")
 
 
 def _require_names_of_nodes(root: Path, folders: Sequence[str], *, has_hierarchy: bool) -> None:
@@ -189,19 +198,49 @@ def _below(root: Path) -> Images:
         raise FileFormatError(root, None, f"it is a folder without pictures; name a file in it, {what}") from None
 
 
-def image_column(options: TableOptions, names: Sequence[str], table: str = "the table") -> str | None:
+def image_column(options: TableOptions, names: Sequence[str], table: str) -> str | None:
     """The column that names pictures; None if it is not given and no column is called as they usually are.
 
     Raises:
-        ArgumentError: the one that is given is not there.
+        ArgumentError: the one that is given is not there, or has another purpose, as all have that could be guessed.
     """
+    if options.image is not None and options.image not in names:
+        shown = ", ".join(repr(name) for name in names[:8])
+        raise ArgumentError(f"{table} has no column {options.image!r} of pictures (--image); it has {shown}")
+    purposes = {name: _other_purpose(name, options) for name in _likely_columns(options, names)}
+    free = next((name for name, purpose in purposes.items() if purpose is None), None)
+    if free is None and purposes:
+        name, purpose = next(iter(purposes.items()))
+        advice = "" if options.image is not None else "; say which column does (--image)"
+        raise ArgumentError(f"{table}: the column {name!r} cannot name the pictures and {purpose}{advice}")
+    return free
+
+
+def _likely_columns(options: TableOptions, names: Sequence[str]) -> list[str]:
+    """The column of pictures that is given, or else those that are called as such columns usually are."""
     if options.image is not None:
-        if options.image not in names:
-            shown = ", ".join(repr(name) for name in names[:8])
-            raise ArgumentError(f"{table} has no column {options.image!r} of pictures (--image); it has {shown}")
-        return options.image
+        return [options.image]
     usual = {name.casefold(): name for name in reversed(names)}
-    return next((usual[name] for name in COLUMNS if name in usual), None)
+    return [usual[name] for name in COLUMNS if name in usual]
+
+
+def _other_purpose(name: str, options: TableOptions) -> str | None:
+    """What else the options want a column for; pictures may only be the ids as well."""
+    if any(name == pattern or fnmatchcase(name, pattern) for pattern in options.labels):
+        return "have the labels too (--labels)"
+    if name == options.weight:
+        return "have the weights too (--weight)"
+    if name == options.partition:
+        return "name the parts too (--partition)"
+    if any(name == pattern or fnmatchcase(name, pattern) for pattern in options.ignore):
+        return "be left out (--ignore)"
+    return None
+
+
+def require_no_features(options: TableOptions) -> None:
+    """Refuse columns to learn from, where only pictures are learned from."""
+    if options.features:
+        raise ArgumentError("rows are pictures, and no other column is learned from; leave out --features")
 
 
 def _root(table: Table, options: TableOptions) -> Path:

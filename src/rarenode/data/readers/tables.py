@@ -23,7 +23,7 @@ from rarenode.data.decoding import SUFFIXES
 from rarenode.data.features import LARGEST, number_as_text
 from rarenode.data.readers.frames import BINARY, THOUSANDS, Table, read_table
 from rarenode.data.readers.gaf import from_gaf
-from rarenode.data.readers.images import image_column, image_columns, images_of, unused_columns
+from rarenode.data.readers.images import image_column, image_columns, images_of, require_no_features, unused_columns
 from rarenode.data.readers.labels import (
     Stated,
     are_indicators,
@@ -128,6 +128,7 @@ def make_dataset(
     names = table.frame.columns
     is_images = options.has_images if expected is None else expected.images
     if is_images:
+        require_no_features(options)
         image_column(options, names, table.name)  # that it is missing says more than that the ids are
     options = _resolve(table, options, labels, is_new=expected is None)
     images = None
