@@ -103,8 +103,12 @@ def main() -> None:
         print_error(f"not enough memory: {error}")
         sys.exit(1)
     except KeyboardInterrupt:
-        print_error(Interrupted("interrupted"))
+        print_error("interrupted")
         sys.exit(INTERRUPTED)
+    except SystemExit as ending:
+        if ending.code == INTERRUPTED:  # Ctrl-C in a command, which typer ends without a word
+            print_error("interrupted")
+        raise
 
 
 def _flush() -> None:

@@ -149,8 +149,14 @@ def read_images(
         update |= {"labels": (LABEL,), "path_separator": options.path_separator or "/"}
         if update["path_separator"] == "/":  # otherwise names are meant to be paths
             _require_names_of_nodes(root, folders, has_hierarchy=hierarchy is not None or expected is not None)
-    from rarenode.data.readers.tables import make_dataset  # noqa: PLC0415 (it needs this module for its own pictures)
+    from rarenode.data.readers.tables import is_label_file, make_dataset  # noqa: PLC0415 (it needs this module)
 
+    if labels and "labels" not in update and not is_label_file(options.labels[0], frame.columns):
+        raise ArgumentError(
+            f"{sources[0]}: pictures have no column {options.labels[0]!r} of labels. Name the table that has it, and "
+            f"the folder with --images; or, with --labels, a file with ids and labels, or {LABEL!r} for the names of "
+            "folders"
+        )
     wants = Expected(expected.hierarchy, None, reading=expected.reading, images=True) if expected is not None else None
     return make_dataset(table, options.model_copy(update=update), hierarchy=hierarchy, expected=wants, labels=labels)
 
