@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from PIL import Image
 
 from rarenode.errors import ArgumentError, DataError, MissingFileError
 from tests.commands import fail, run, succeed
@@ -63,6 +64,19 @@ def test_predict(fitted: Path, reef: Path, tmp_path: Path) -> None:
     assert (tmp_path / "again.csv").read_text() == (tmp_path / "found.csv").read_text()
     succeed("predict", fitted, reef / "new", "--out", tmp_path / "sets.csv", "--format", "sets")
     assert len(pl.read_csv(tmp_path / "sets.csv")) == 12
+
+
+def test_what_is_said_about_pictures(fitted: Path, reef: Path, tmp_path: Path) -> None:
+    assert "--images photos/" in run("--help").output
+    assert "zip archive of pictures" in " ".join(run("evaluate", "--help").output.split())
+    shutil.copytree(reef / "new", tmp_path / "new")
+    with Image.open(tmp_path / "new" / "0000.png") as image:
+        image.transpose(Image.Transpose.ROTATE_90).save(tmp_path / "new" / "turned.png")
+    succeed("predict", fitted, reef / "new", "--out", tmp_path / "found.csv")
+    said = run("predict", fitted, tmp_path / "new", "--out", tmp_path / "found.csv")
+    assert f"{tmp_path / 'new'}: encoded 13 pictures (12 from the cache)\n" in said.stderr
+    said = run("predict", fitted, tmp_path / "new", "--out", tmp_path / "found.csv", "--quiet")
+    assert "encoded" not in said.output
 
 
 def test_evaluate_and_report(fitted: Path, photos: Path, tmp_path: Path) -> None:

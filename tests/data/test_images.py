@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from PIL import Image
 
@@ -170,6 +172,17 @@ def test_forms_of_pictures(folder: Path) -> None:
     assert [file.read() for file in images.files] == [content(number) for number in range(len(NAMES))]
     assert as_images(images) is images
     assert all(are_images(form) for form in (images, paths, tuple(map(str, paths)), folder, str(folder)))
+    names = [str(path) for path in paths]
+    for form in (np.array(names), np.array(paths), pd.Series(names, index=range(7, 7 + len(names))), pl.Series(names)):
+        assert are_images(form)
+        for made in (as_images(form), Images(form), Images.from_paths(form)):
+            assert [file.read() for file in made.files] == [content(number) for number in range(len(NAMES))]
+    for wrong in (np.array([1.5]), pd.Series(["a.png", None]), pd.Series([], dtype=object), np.array([["a.png"]])):
+        assert not are_images(wrong)
+    with pytest.raises(DataError, match=r"paths of files; got 'nan'"):
+        Images(pd.Series(["a.png", None]))
+    with pytest.raises(DataError, match=r"Images.below\('photos'\)"):
+        Images("photos")
     assert not any(are_images(form) for form in ([], [[1.0]], np.zeros((2, 3)), None, [paths[0], 3]))
     with pytest.raises(DataError, match="pictures must be"):
         as_images([paths[0], 3])

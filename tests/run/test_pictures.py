@@ -102,6 +102,9 @@ def test_every_way_to_name_pictures_gives_the_same_bits(
     assert beside.ids == by_folder.ids
     frame = pl.DataFrame({"image": [str(path) for path in paths]})
     assert (run.predict(frame).probs == expected).all()
+    for form in (paths, np.array([str(path) for path in paths]), frame["image"]):
+        assert (run.predict(form).probs == expected).all()
+        assert (model.predict_proba(form) == expected).all()
     assert model.encoder is not None
     embedded = model.encoder.encode(np.stack([_pixels(model.encoder, path) for path in paths]))
     assert (model.predict_proba(embedded) == expected).all()

@@ -383,7 +383,7 @@ class TestEvaluate:
 
     def test_arrays_are_not_data(self, run: Run) -> None:
         with pytest.raises(ArgumentError, match="must be a Dataset, a file, a pandas or polars data frame"):
-            run.predict(np.zeros((2, 3)))  # type: ignore[arg-type]
+            run.predict(np.zeros((2, 3)))
 
     def test_data_that_do_not_fit(self, run: Run, tmp_path: Path) -> None:
         other = write_arff(tmp_path / "other.arff", features=("a", "b", "x"))

@@ -29,7 +29,8 @@ def evaluate(
         list[str] | None,
         typer.Argument(
             metavar="[DATA]...",
-            help="Tables of one kind, an ARFF file, or a name from `rarenode data list`; default: the dataset of the "
+            help="Tables of one kind, an ARFF file, a folder or zip archive of pictures in folders that name their "
+            "labels, or a name from `rarenode data list`; default: the dataset of the "
             "catalogue that RUN was trained on.",
             show_default=False,
         ),

@@ -29,7 +29,8 @@ def report(
         str | None,
         typer.Option(
             metavar="DATA",
-            help="Labelled rows to report on: a table, an ARFF file, or a name from `rarenode data list`.",
+            help="Labelled rows to report on: a table, an ARFF file, a folder or zip archive of pictures in folders "
+            "that name their labels, or a name from `rarenode data list`.",
             show_default="the catalogue's dataset that RUN was trained on",
         ),
     ] = None,
