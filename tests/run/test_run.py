@@ -45,6 +45,7 @@ FILES = {
     "model.json",
     "README.md",
     "settings.toml",
+    "table.json",
     "examination.json",
     "held_out.safetensors",
 }
@@ -404,8 +405,11 @@ class TestEvaluate:
             Run(tmp_path).evaluate("cellcycle_FUN")
 
     def test_what_to_evaluate_must_be_known(self, run: Run, data: Path) -> None:
-        with pytest.raises(ArgumentError, match="not trained on a dataset of the catalogue"):
+        assert run.evaluate().data == f"{data}, out-of-fold predictions"
+        data.rename(data.with_suffix(".old"))
+        with pytest.raises(MissingFileError, match=r"was trained on .*small\.arff, which is not there; name the data"):
             run.evaluate()
+        data.with_suffix(".old").rename(data)
         with pytest.raises(ArgumentError, match="not divided into parts"):
             run.evaluate(data, split="test")
 
