@@ -82,6 +82,7 @@ def test_what_is_said_about_pictures(fitted: Path, reef: Path, tmp_path: Path) -
 def test_evaluate_and_report(fitted: Path, photos: Path, tmp_path: Path) -> None:
     said = succeed("evaluate", fitted, photos / "photos.csv", "--images", photos / "photos")
     assert "60 rows" in said
+    assert f"{fitted} on {photos / 'photos.csv'}, held-out rows, " in succeed("evaluate", fitted)
     page = tmp_path / "page.html"
     succeed("report", fitted, "--data", photos / "photos.csv", "--images", photos / "photos", "--out", page)
     assert "data:image/jpeg;base64," in page.read_text()

@@ -11,7 +11,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -22,6 +21,7 @@ from rarenode._io.text import counted, storable
 from rarenode.data.dataset import Dataset
 from rarenode.data.decoding import SUFFIXES
 from rarenode.data.images import ImageFile, Images, find_names, is_archive, list_names
+from rarenode.data.readers.columns import is_label_file, matching_columns
 from rarenode.data.readers.frames import Table
 from rarenode.data.table_options import Expected, TableOptions
 from rarenode.errors import ArgumentError, DataError, FileFormatError
@@ -149,7 +149,7 @@ def read_images(
         update |= {"labels": (LABEL,), "path_separator": options.path_separator or "/"}
         if update["path_separator"] == "/":  # otherwise names are meant to be paths
             _require_names_of_nodes(root, folders, has_hierarchy=hierarchy is not None or expected is not None)
-    from rarenode.data.readers.tables import is_label_file, make_dataset  # noqa: PLC0415 (it needs this module)
+    from rarenode.data.readers.tables import make_dataset  # noqa: PLC0415 (it needs this module for its own pictures)
 
     if labels and "labels" not in update and not is_label_file(options.labels[0], frame.columns):
         raise ArgumentError(
@@ -232,13 +232,13 @@ def _likely_columns(options: TableOptions, names: Sequence[str]) -> list[str]:
 
 def _other_purpose(name: str, options: TableOptions) -> str | None:
     """What else the options want a column for; pictures may only be the ids as well."""
-    if any(name == pattern or fnmatchcase(name, pattern) for pattern in options.labels):
+    if any(matching_columns([name], pattern) for pattern in options.labels):
         return "have the labels too (--labels)"
     if name == options.weight:
         return "have the weights too (--weight)"
     if name == options.partition:
         return "name the parts too (--partition)"
-    if any(name == pattern or fnmatchcase(name, pattern) for pattern in options.ignore):
+    if any(matching_columns([name], pattern) for pattern in options.ignore):
         return "be left out (--ignore)"
     return None
 
