@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from typer.testing import CliRunner
 import rarenode.cli.demo
 import rarenode.data.samples
 from rarenode import Run, Settings
-from rarenode.cli import app
+from rarenode.cli import app, main
 from rarenode.cli.tables import sparkline
 from rarenode.data.catalogue import CatalogueEntry
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError, ResumeError
@@ -281,3 +282,15 @@ def test_importing_changes_no_environment() -> None:
         "assert dict(os.environ) == before, set(os.environ) ^ set(before)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_ctrl_c_in_any_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def press(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # the program replaces it
+    monkeypatch.setattr(Settings, "preset", press)
+    monkeypatch.setattr(sys, "argv", ["rarenode", "settings"])
+    with pytest.raises(SystemExit, match="130"):
+        main()
+    assert capsys.readouterr().err == "rarenode: interrupted\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from PIL import Image
 
 from rarenode.errors import ArgumentError, DataError, MissingFileError
 from tests.commands import fail, run, succeed
@@ -64,14 +66,38 @@ def test_predict(fitted: Path, reef: Path, tmp_path: Path) -> None:
     assert len(pl.read_csv(tmp_path / "sets.csv")) == 12
 
 
+def test_what_is_said_about_pictures(fitted: Path, reef: Path, tmp_path: Path) -> None:
+    assert "--images photos/" in run("--help").output
+    assert "zip archive of pictures" in " ".join(run("evaluate", "--help").output.split())
+    shutil.copytree(reef / "new", tmp_path / "new")
+    with Image.open(tmp_path / "new" / "0000.png") as image:
+        image.transpose(Image.Transpose.ROTATE_90).save(tmp_path / "new" / "turned.png")
+    succeed("predict", fitted, reef / "new", "--out", tmp_path / "found.csv")
+    said = run("predict", fitted, tmp_path / "new", "--out", tmp_path / "found.csv")
+    assert f"{tmp_path / 'new'}: encoded 13 pictures (12 from the cache)\n" in said.stderr
+    said = run("predict", fitted, tmp_path / "new", "--out", tmp_path / "found.csv", "--quiet")
+    assert "encoded" not in said.output
+
+
 def test_evaluate_and_report(fitted: Path, photos: Path, tmp_path: Path) -> None:
     said = succeed("evaluate", fitted, photos / "photos.csv", "--images", photos / "photos")
     assert "60 rows" in said
+    assert f"{fitted} on {photos / 'photos.csv'}, held-out rows, " in succeed("evaluate", fitted)
     page = tmp_path / "page.html"
     succeed("report", fitted, "--data", photos / "photos.csv", "--images", photos / "photos", "--out", page)
     assert "data:image/jpeg;base64," in page.read_text()
     assert "60 pictures, " in page.read_text()
     assert "features" not in page.read_text().partition("of 13 nodes with rows")[0][-200:]
+
+
+def test_pictures_without_labels_cannot_be_evaluated(fitted: Path, reef: Path, tmp_path: Path) -> None:
+    told = fail(ArgumentError, "evaluate", fitted, reef / "new")
+    assert f"{reef / 'new'}: pictures have no column 'taxa' of labels. Name the table that has it" in told
+    assert told == fail(ArgumentError, "report", fitted, "--data", reef / "new", "--out", tmp_path / "page.html")
+    assert "0000.png: pictures have no column" in fail(ArgumentError, "evaluate", fitted, reef / "new" / "0000.png")
+    labels = tmp_path / "labels.csv"
+    labels.write_text("id,label\n0000.png,Echinoderms\n")
+    assert "1 row" in succeed("evaluate", fitted, reef / "new", "--labels", labels)
 
 
 def test_parts_and_folders(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
@@ -167,6 +193,12 @@ def test_wrong_folders_and_encoders(photos: Path, encoder_folder: Path, fitted: 
     assert "photos contains no encoder" in told
     told = fail(MissingFileError, "fit", table, "--images", photos / "photos", *labels, "--encoder", "someone/nothing")
     assert "--download" in told
+    for name in ("./nodir", "random:./nodir", "a/b/c", str(tmp_path / "nodir")):
+        told = fail(MissingFileError, "fit", table, "--images", photos / "photos", *labels, "--encoder", name)
+        assert told.startswith(f"{name.removeprefix('random:')}: there is no such folder")
+        assert "download" not in told
+    told = fail(ArgumentError, "fit", table, "--images", "", *labels)
+    assert "images: the path of the folder or zip archive is empty; the current folder is '.'" in told
     told = fail(ArgumentError, "fit", photos / "photos", "--out", tmp_path / "run")
     assert "no folders, whose names could be labels" in told
     told = fail(MissingFileError, "predict", fitted, tmp_path / "nowhere.zip", "--out", tmp_path / "found.csv")
@@ -184,3 +216,31 @@ def test_one_line_and_an_exit_code(photos: Path, tmp_path: Path) -> None:
     assert "Traceback" not in result.stderr
     assert result.stderr.count("\n") == 1
     assert "none of its 60 pictures is there" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ((), "rarenode: stopped while pictures were encoded; embeddings are kept, and the same command continues"),
+        (("--train-encoder",), "rarenode: stopped while pictures were decoded, which begins again"),
+    ],
+)
+def test_ctrl_c_is_answered_even_if_quiet(
+    photos: Path, encoder_folder: Path, tmp_path: Path, options: tuple[str, ...], told: str
+) -> None:
+    """The program itself: the keys are pressed when the tenth picture is read."""
+    code = (
+        "from rarenode.data import images\nfrom rarenode.cli import main\nread, calls = images.ImageFile.read, []\n"
+        "def counted(self):\n    calls.append(self)\n    import os, signal, time\n"
+        "    if len(calls) == 10: os.kill(os.getpid(), signal.SIGINT); time.sleep(0.2)\n    return read(self)\n"
+        "images.ImageFile.read = counted\nimport signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\nmain()"
+    )
+    command = [sys.executable, "-c", code, "fit", photos / "photos.csv", "--images", photos / "photos", "--labels"]
+    command += ["taxa", "--encoder", encoder_folder, "--out", tmp_path / "run", "--quiet", *QUICK, *options]
+    own_cache = os.environ | {"RARENODE_CACHE": str(tmp_path / "cache")}
+    result = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, env=own_cache)
+    assert result.returncode == 130
+    assert result.stderr.startswith(told)
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "run").exists()

@@ -19,7 +19,7 @@ from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFi
 from rarenode.paper.grid import Cell
 from rarenode.paper.record import DatasetNodes, PredictedNodes
 from rarenode.paper.store import record_path, write_record
-from rarenode.run.run import TRAINED_ON
+from rarenode.run.evaluation import TRAINED_ON
 from rarenode.training import TrainedModel
 from tests.commands import CLASSES, fail, run, succeed, write_arff
 from tests.paper.small_grid import made_up
@@ -135,8 +135,8 @@ class TestFolders:
         succeed("report", runs[0], "--data", data)
         assert {path.name for path in tmp_path.iterdir()} == {"report.html", "report_files"}
 
-    def test_the_data_of_a_run_on_a_file_must_be_named(self, runs: tuple[Path, Path], page: Path) -> None:
-        assert "name the data" in fail(ArgumentError, "report", runs[0], "--out", page)
+    def test_a_run_on_all_rows_of_a_file_needs_others(self, runs: tuple[Path, Path], page: Path) -> None:
+        assert "all rows of" in fail(ArgumentError, "report", runs[0], "--out", page)
         assert not page.exists()
 
     def test_a_file_has_no_split(self, runs: tuple[Path, Path], data: Path, page: Path) -> None:

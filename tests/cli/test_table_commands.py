@@ -456,3 +456,12 @@ class TestHierarchy:
             fail(FileFormatError, "hierarchy", command[0], self.write(tmp_path, "a,a\n1,2\n"), *command[1:])
         path = self.write(tmp_path, "taxon\na > b\n")
         assert "must end in" in fail(ArgumentError, "hierarchy", "convert", path, "--out", tmp_path / "x.xlsx")
+
+
+def test_the_usual_number_of_nodes_is_that_of_all_training_rows(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    pl.DataFrame({"x": range(40), "taxa": ["a > b", "c > d", "e > f", "g > h"] * 10}).write_csv(table)
+    quick = ("--thresholds", "fixed:0", "--cv", "0", "--patience", "0", "--epochs", "1", "--hidden-size", "8")
+    succeed("fit", table, "--labels", "taxa", "--out", tmp_path / "run", "--model", "mlp", "--no-report", *quick)
+    said = run("predict", tmp_path / "run", table, "--out", tmp_path / "found.csv")
+    assert "8.0 nodes a row are decided, and training rows have about 2.0: rare nodes" in said.stderr

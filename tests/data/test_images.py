@@ -13,8 +13,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from PIL import Image
 
@@ -100,6 +103,56 @@ def test_a_name_that_is_twice_in_an_archive_is_one_picture(tmp_path: Path) -> No
     assert Images.below(tmp_path / "a.zip").file(0).read() == content(2)  # as programs that unpack it have it
 
 
+def test_links_to_folders_are_followed(folder: Path, tmp_path: Path) -> None:
+    far = tmp_path / "far"
+    (far / "deep").mkdir(parents=True)
+    (far / "1.png").write_bytes(content(50))
+    (far / "deep" / "2.png").write_bytes(content(51))
+    (folder / "sponges").symlink_to(far)
+    (folder / "corals" / "link.png").symlink_to(far / "1.png")
+    found = Images.below(folder)
+    assert set(found.names) == {*NAMES, "sponges/1.png", "sponges/deep/2.png", "corals/link.png"}
+    assert found.file(found.names.index("sponges/deep/2.png")).read() == content(51)
+    (tmp_path / "other").symlink_to(folder)
+    assert Images.below(tmp_path / "other").names == found.names
+
+
+def test_every_folder_is_read_once(folder: Path, tmp_path: Path) -> None:
+    """Neither round in a circle, nor the same pictures under two names; links that are left out are named."""
+    far = tmp_path / "far"
+    far.mkdir()
+    (far / "1.png").write_bytes(content(50))
+    (far / "back").symlink_to(folder / "corals")
+    (far / "up").symlink_to(tmp_path)
+    (folder / "again").symlink_to(folder / "corals")
+    (folder / "corals" / "round").symlink_to(folder)
+    (folder / "sponges").symlink_to(far)
+    (folder / "sponges too").symlink_to(far)
+    left_out = "again, corals/round, sponges too, sponges/back, sponges/up"
+    with pytest.warns(RuntimeWarning, match=f"photos: left out links to folders that are read anyway .*: {left_out}"):
+        assert Images.below(folder).names == tuple(sorted((*NAMES, "sponges/1.png")))
+
+
+def test_links_that_lead_nowhere_are_named(folder: Path, tmp_path: Path) -> None:
+    (folder / "lost").symlink_to(tmp_path / "gone")
+    (folder / "lost.txt").symlink_to(tmp_path / "gone.txt")
+    with pytest.warns(RuntimeWarning, match=r"left out links that lead nowhere: lost$"):
+        assert Images.below(folder).names == tuple(sorted(NAMES))
+
+
+def test_a_folder_that_cannot_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.scandir
+
+    def refusing(path: Any) -> Any:
+        if str(path).endswith("corals"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(FileFormatError, match=r"photos/corals: the folder cannot be read: Permission denied"):
+        Images.below(folder)
+
+
 def test_no_pictures(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="nowhere"):
         Images.below(tmp_path / "nowhere")
@@ -119,6 +172,17 @@ def test_forms_of_pictures(folder: Path) -> None:
     assert [file.read() for file in images.files] == [content(number) for number in range(len(NAMES))]
     assert as_images(images) is images
     assert all(are_images(form) for form in (images, paths, tuple(map(str, paths)), folder, str(folder)))
+    names = [str(path) for path in paths]
+    for form in (np.array(names), np.array(paths), pd.Series(names, index=range(7, 7 + len(names))), pl.Series(names)):
+        assert are_images(form)
+        for made in (as_images(form), Images(form), Images.from_paths(form)):
+            assert [file.read() for file in made.files] == [content(number) for number in range(len(NAMES))]
+    for wrong in (np.array([1.5]), pd.Series(["a.png", None]), pd.Series([], dtype=object), np.array([["a.png"]])):
+        assert not are_images(wrong)
+    with pytest.raises(DataError, match=r"paths of files; got 'nan'"):
+        Images(pd.Series(["a.png", None]))
+    with pytest.raises(DataError, match=r"Images.below\('photos'\)"):
+        Images("photos")
     assert not any(are_images(form) for form in ([], [[1.0]], np.zeros((2, 3)), None, [paths[0], 3]))
     with pytest.raises(DataError, match="pictures must be"):
         as_images([paths[0], 3])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
@@ -34,8 +35,10 @@ def test_every_form_of_pictures_and_encoders(rows: Any, encoder_folder: Path, re
     named = RareNodeClassifier(tree, encoder=str(encoder_folder), image_size=SIZE, **SMALL).fit(paths, Y)
     expected = named.predict_proba(paths)
     assert expected.shape == Y.shape
-    for X in (Images.from_paths(paths), [str(path) for path in paths], reef / "images"):
+    names = [str(path) for path in paths]
+    for X in (Images.from_paths(paths), names, reef / "images", np.array(names), pd.Series(names)):
         assert (named.predict_proba(X) == expected).all()
+    assert (clone(named).fit(pd.Series(names), Y).predict_proba(paths) == expected).all()
     assert (named.predict_proba(paths[3:4]) == expected[3]).all()
     encoder = load_encoder(str(encoder_folder), size=SIZE)
     given = RareNodeClassifier(tree, encoder=encoder, **SMALL).fit(Images.from_paths(paths), Y)

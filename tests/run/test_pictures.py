@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from rarenode import Dataset, Run, TrainedModel
 from rarenode.data.images import Images
 from rarenode.data.sources import open_data
 from rarenode.data.table_options import TableOptions
-from rarenode.errors import ArgumentError, DataError, FileFormatError, Interrupted, ResumeError
+from rarenode.errors import ArgumentError, DataError, FileFormatError, Interrupted, MissingFileError, ResumeError
+from rarenode.metrics import summary
 from rarenode.models.encoder import Encoder
 from rarenode.models.pretrained import load_encoder
 from rarenode.training import fit_model
@@ -101,6 +103,9 @@ def test_every_way_to_name_pictures_gives_the_same_bits(
     assert beside.ids == by_folder.ids
     frame = pl.DataFrame({"image": [str(path) for path in paths]})
     assert (run.predict(frame).probs == expected).all()
+    for form in (paths, np.array([str(path) for path in paths]), frame["image"]):
+        assert (run.predict(form).probs == expected).all()
+        assert (model.predict_proba(form) == expected).all()
     assert model.encoder is not None
     embedded = model.encoder.encode(np.stack([_pixels(model.encoder, path) for path in paths]))
     assert (model.predict_proba(embedded) == expected).all()
@@ -157,6 +162,91 @@ def test_validation_rows_are_read_alike(reef: Path, encoder_folder: Path, tmp_pa
     assert "valid.csv, validation rows: 20 rows" in page
 
 
+# --- its own data ----------------------------------------------------------------------------------------------------
+
+
+def test_a_run_finds_its_own_data(
+    run: Run, reef: Path, encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held_out = run.files.held_out(run.model)
+    found = run.evaluate()
+    assert (found.rows, found.trained_on) == (len(held_out["rows"]), False)
+    assert found.data == f"{survey(reef)}, held-out rows"
+    data = Dataset.read(survey(reef), **how(reef)).take(held_out["rows"])
+    assert found.scores.all.ap == pytest.approx(run.evaluate(data).scores.all.ap, abs=1e-6)
+    page = run.report(tmp_path / "page.html")
+    assert "labels.csv, held-out rows: " in page.read_text()
+    assert "data:image/jpeg;base64," in page.read_text()
+    monkeypatch.chdir(reef)
+    relative = how(reef, images=".", partition="partition", ignore=[])
+    parted = Run.fit("labels.csv", tmp_path / "parts", small_settings(encoder_folder), options=relative, report=False)
+    assert parted.evaluate().data == "labels.csv, test rows"
+    assert parted.evaluate().scores == parted.evaluate("labels.csv", options={"images": "."}).scores
+    assert parted.evaluate(split="valid").trained_on
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(MissingFileError, match=r"trained on labels\.csv, which is not there in the current folder"):
+        parted.evaluate()
+
+
+def test_out_of_fold_predictions_are_those_of_the_report(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
+    settings = small_settings(encoder_folder, holdout=None, cv=2)
+    run = Run.fit(survey(reef), tmp_path / "run", settings, options=how(reef))
+    found = run.evaluate()
+    assert (found.rows, found.data) == (60, f"{survey(reef)}, out-of-fold predictions")
+    assert found.scores.all.ap == summary(
+        Dataset.read(survey(reef), **how(reef)).Y, run.files.held_out(run.model)["probs"]
+    ).ap
+    assert found.scores.all.ap < run.evaluate(survey(reef), options={"images": reef}).scores.all.ap  # which it has seen
+    frame = pl.read_csv(survey(reef))
+    changed = tmp_path / "labels.csv"
+    frame.write_csv(changed)
+    again = Run.fit(changed, tmp_path / "again", settings, options=how(reef), report=False)
+    frame[1:].write_csv(changed)
+    with pytest.raises(DataError, match=r"labels\.csv has changed since .*again was trained on it"):
+        again.evaluate()
+
+
+def test_a_run_on_all_rows_has_none_to_evaluate(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
+    settings = small_settings(encoder_folder, holdout=None, thresholds="fixed")
+    run = Run.fit(survey(reef), tmp_path / "run", settings, options=how(reef))
+    with pytest.raises(ArgumentError, match=r"trained on all rows of .*labels\.csv; name other rows"):
+        run.evaluate()
+    data = Dataset.read(survey(reef), **how(reef))
+    settings = small_settings(encoder_folder)
+    with pytest.raises(ArgumentError, match=r"does not say which files it was trained on; name the data"):
+        Run.fit(data, tmp_path / "rows", settings, report=False).evaluate()
+
+
+def test_validation_rows_in_another_order(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
+    """A report that is written again is about each row itself, wherever it is now."""
+    frame = pl.read_csv(survey(reef))
+    train, valid = tmp_path / "train.csv", tmp_path / "valid.csv"
+    frame[:40].write_csv(train)
+    frame[40:].write_csv(valid)
+    run = Run.fit(
+        train, tmp_path / "run", small_settings(encoder_folder, holdout=None, cv=2, epochs=8), valid=valid,
+        options=how(reef), hierarchy=reef / "taxonomy.csv",
+    )  # fmt: skip
+    before, scores = _report_numbers(run), run.evaluate()
+    assert scores.data == f"{valid}, validation rows"
+    frame[40:].reverse().write_csv(valid)
+    (run.folder / "report.html").unlink()
+    again = Run.fit(train, run.folder, resume=True)
+    assert _report_numbers(again) == before
+    assert again.evaluate().scores == scores.scores
+    frame[45:].write_csv(valid)
+    (run.folder / "report.html").unlink()
+    with pytest.raises(ResumeError, match=r"valid\.csv: they are not those of the training"):
+        Run.fit(train, run.folder, resume=True)
+
+
+def _report_numbers(run: Run) -> dict[str, list[tuple[Any, ...]]]:
+    """What the page says about each node, and about unsure rows by their names, whose numbers may change."""
+    kept = {"nodes": ["node", "rows", "decided", "found", "f1", "auc"], "unsure_rows": ["id", "node", "labelled"]}
+    files = {name: pl.read_csv(run.folder / "report_files" / f"{name}.csv", columns=of) for name, of in kept.items()}
+    return {name: sorted(frame.rows(), key=str) for name, frame in files.items()}
+
+
 # --- pictures and tables are not mixed up ----------------------------------------------------------------------------
 
 
@@ -179,6 +269,10 @@ def test_a_model_for_tables_refuses_pictures(reef: Path, tmp_path: Path) -> None
     run = Run.fit(table, tmp_path / "run", small_settings("resnet50"), options={"labels": "taxa"}, report=False)
     with pytest.raises(DataError, match="folder of pictures, and the model was trained on tables"):
         run.predict(reef / "new")
+    for options in ({"images": reef}, {"image": "depth"}):
+        for act in (run.predict, run.evaluate, partial(run.predict_to_file, out=tmp_path / "found.csv")):
+            with pytest.raises(ArgumentError, match="trained on a table without pictures; leave out --images"):
+                act(table, options=options)
     with pytest.raises(DataError, match="trained on tables, and cannot predict pictures"):
         run.model.predict_proba(new(reef))
     images = Images.below(reef / "new")
@@ -257,7 +351,18 @@ def test_a_trained_encoder(reef: Path, encoder_folder: Path, tmp_path: Path, spl
     assert (Run(tmp_path / "stopped").predict(reef / "new").probs == before).all()
 
 
-def test_a_forest_alone_cannot_train_an_encoder(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
-    settings = small_settings(encoder_folder, train_encoder=True, model="forest")
-    with pytest.raises(ArgumentError, match=r"train_encoder needs a network.*forest.*mlp"):
-        Run.fit(survey(reef), tmp_path / "run", settings, options=how(reef))
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"model": "forest"}, r"train_encoder needs a network.*forest.*mlp"),
+        ({"engine": "fused"}, r"train_encoder needs engine 'torch' or 'auto'"),
+    ],
+)
+def test_an_encoder_that_cannot_be_trained(reef: Path, tmp_path: Path, change: dict[str, Any], told: str) -> None:
+    settings = small_settings("nowhere", train_encoder=True, **change)  # refused before the encoder is looked for
+    with pytest.raises(ArgumentError, match=told):
+        Run.fit(survey(reef), tmp_path / "runs" / "run", settings, options=how(reef))
+    assert not list(tmp_path.iterdir())
+    data = Dataset.read(survey(reef), **how(reef))
+    with pytest.raises(ArgumentError, match=told):
+        fit_model(data, settings, encoder=plain_encoder(size=16))

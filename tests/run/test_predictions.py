@@ -22,7 +22,7 @@ from rarenode import Hierarchy, Run, Settings
 from rarenode._io.delimited import Dialect
 from rarenode.errors import ArgumentError, DataError, MissingFileError
 from rarenode.hierarchy import Terms
-from rarenode.run import run as module
+from rarenode.run import predicting as module
 from rarenode.run.predictions import Choice, Layout, Predictions, write_predictions
 from tests import oracles
 from tests.strategies import hierarchies

@@ -45,6 +45,7 @@ FILES = {
     "model.json",
     "README.md",
     "settings.toml",
+    "table.json",
     "examination.json",
     "held_out.safetensors",
 }
@@ -383,7 +384,7 @@ class TestEvaluate:
 
     def test_arrays_are_not_data(self, run: Run) -> None:
         with pytest.raises(ArgumentError, match="must be a Dataset, a file, a pandas or polars data frame"):
-            run.predict(np.zeros((2, 3)))  # type: ignore[arg-type]
+            run.predict(np.zeros((2, 3)))
 
     def test_data_that_do_not_fit(self, run: Run, tmp_path: Path) -> None:
         other = write_arff(tmp_path / "other.arff", features=("a", "b", "x"))
@@ -404,8 +405,11 @@ class TestEvaluate:
             Run(tmp_path).evaluate("cellcycle_FUN")
 
     def test_what_to_evaluate_must_be_known(self, run: Run, data: Path) -> None:
-        with pytest.raises(ArgumentError, match="not trained on a dataset of the catalogue"):
+        assert run.evaluate().data == f"{data}, out-of-fold predictions"
+        data.rename(data.with_suffix(".old"))
+        with pytest.raises(MissingFileError, match=r"was trained on .*small\.arff, which is not there; name the data"):
             run.evaluate()
+        data.with_suffix(".old").rename(data)
         with pytest.raises(ArgumentError, match="not divided into parts"):
             run.evaluate(data, split="test")
 
@@ -550,3 +554,16 @@ def test_a_report_about_validation_rows_has_their_labels(tmp_path: Path) -> None
     assert found is not None
     assert json.loads(f"[{found[1]}]") == parts.valid.Y.sum(axis=0).tolist()
     assert "validation rows: 50 rows" in page
+
+
+@pytest.mark.parametrize("change", [{"focus": "epistemic_kl"}, {"device": "nowhere"}])
+def test_a_fit_that_is_refused_leaves_nothing(data: Path, tmp_path: Path, change: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError):
+        Run.fit(data, tmp_path / "runs" / "run", settings(**change))
+    assert not (tmp_path / "runs").exists()
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "notes.txt").write_text("mine")
+    with pytest.raises(ArgumentError):
+        Run.fit(data, own, settings(**change))
+    assert [path.name for path in own.iterdir()] == ["notes.txt"]

@@ -31,6 +31,7 @@ Examples:
   rarenode evaluate runs/first                     score it on the test rows
   rarenode report runs/first --out first.html      which nodes are found, missed, and why
   rarenode predict runs/first new.arff --out predictions.parquet
+  rarenode fit photos.csv --images photos/ --labels taxa --encoder resnet50 --download --out runs/photos
   rarenode paper run imbalance_fun --seeds 1       measure a table of the paper
   rarenode paper table imbalance_fun               compare it with the published one
 
@@ -103,8 +104,12 @@ def main() -> None:
         print_error(f"not enough memory: {error}")
         sys.exit(1)
     except KeyboardInterrupt:
-        print_error(Interrupted("interrupted"))
+        print_error("interrupted")
         sys.exit(INTERRUPTED)
+    except SystemExit as ending:
+        if ending.code == INTERRUPTED:  # Ctrl-C in a command, which typer ends without a word
+            print_error("interrupted")
+        raise
 
 
 def _flush() -> None:

@@ -29,8 +29,9 @@ def evaluate(
         list[str] | None,
         typer.Argument(
             metavar="[DATA]...",
-            help="Tables of one kind, an ARFF file, or a name from `rarenode data list`; default: the dataset of the "
-            "catalogue that RUN was trained on.",
+            help="Tables of one kind, an ARFF file, a folder or zip archive of pictures in folders that name their "
+            "labels, or a name from `rarenode data list`; default: the data of RUN, as far as it was not trained on "
+            "them.",
             show_default=False,
         ),
     ] = None,
@@ -52,6 +53,10 @@ def evaluate(
     challenges, each with its threshold. Coverage is the share of rows with a prediction at that of F-max. S-min is in
     bits; less is better.
 
+    Without DATA, the rows are those of the data that RUN was fitted to which it was not trained on: the test rows, or
+    else the validation rows, or the held-out rows with the predictions of the models that did not see them. The first
+    line says which.
+
     Rows without labels are left out. Scores on rows that the model was trained on are too high; a note says so where
     this is known. --thresholds expected_f1 fits thresholds to the probabilities of these rows, without their labels.
 
@@ -62,6 +67,9 @@ def evaluate(
     Examples:
       rarenode evaluate runs/survey test.csv
       rarenode evaluate runs/go test.parquet --labels human.gaf.gz
+      rarenode evaluate runs/photos
+      rarenode evaluate runs/photos test.csv --images photos/
+      rarenode evaluate runs/folders test_photos/
       rarenode evaluate runs/best
       rarenode evaluate runs/best --thresholds fixed:0.5
       rarenode evaluate runs/best --split valid --json
@@ -70,7 +78,7 @@ def evaluate(
     # torch takes a second to load, and most commands do not need it
     from rarenode.cli.tables import aspects_table, scores_table  # noqa: PLC0415
     from rarenode.run import Run  # noqa: PLC0415
-    from rarenode.run.run import TRAINED_ON  # noqa: PLC0415
+    from rarenode.run.evaluation import TRAINED_ON  # noqa: PLC0415
 
     result = Run(run).evaluate(one_or_all(data), split=split, thresholds=thresholds, options=table, root=root)
     scores = result.scores

@@ -121,8 +121,9 @@ def predict(
         print(f"{out}: {counted(written.rows, 'row')} x {nodes}, {counted(written.lines, 'line')}")
         if written.without_labels:
             print(f"{counted(written.without_labels, 'row')} without a label: no node is probable enough")
-        counts = opened.model.training_positives[opened.model.scored]
-        usual, here = counts.sum() / max(1, counts.max(initial=0)), written.decided / max(1, written.rows)
+        model = opened.model
+        positives, rows = int(model.training_positives[model.scored].sum()), model.n_training_rows
+        usual, here = positives / max(1, rows), written.decided / max(1, written.rows)
         if here > MANY * usual:
             labels = f"{here:.1f} nodes a row are decided, and training rows have about {usual:.1f}"
             advice = "rare nodes are found at the price of false ones. --min-confidence 0.2 decides fewer"

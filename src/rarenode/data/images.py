@@ -8,7 +8,6 @@ reports find it there. `rarenode.training.embedding` also keeps embeddings on di
 from __future__ import annotations
 
 import hashlib
-import os
 import stat
 import threading
 import zipfile
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from rarenode._io.files import exists, is_dir, is_file
 from rarenode._io.text import counted
 from rarenode.data.decoding import SUFFIXES, thumbnail
+from rarenode.data.folders import files_below
 from rarenode.errors import DataError, FileFormatError, MissingFileError
 
 MOST_BYTES = 1 << 30
@@ -79,8 +79,10 @@ class Images:
     (3, (3, 1), ('c.png', 'a.png'))
     """
 
-    def __init__(self, files: Iterable[ImageFile]) -> None:
-        self._all = tuple(files)
+    def __init__(self, files: Iterable[ImageFile | Path | str]) -> None:
+        if isinstance(files, str | Path):
+            raise DataError(f"Images takes several paths; Images.below({str(files)!r}) has all pictures in a folder")
+        self._all = tuple(_as_file(file) for file in files)
         self._rows = np.arange(len(self._all))
         self._digests: NDArray[np.uint8] = np.zeros((len(self._all), DIGEST_BYTES), dtype=np.uint8)
         self._has_digest = np.zeros(len(self._all), dtype=np.bool_)
@@ -88,8 +90,8 @@ class Images:
 
     @classmethod
     def from_paths(cls, paths: Iterable[Path | str]) -> Images:
-        """Pictures in files."""
-        return cls(ImageFile(Path(), str(path)) for path in paths)
+        """Pictures in files; paths may be in a list, a numpy array, or a pandas or polars Series."""
+        return cls(paths)
 
     @classmethod
     def below(cls, root: Path | str) -> Images:
@@ -204,17 +206,28 @@ def as_images(images: Any) -> Images:
         return images
     if isinstance(images, str | Path):
         return Images.below(images)
-    paths = list(images)
-    if not all(isinstance(path, str | Path) for path in paths):
-        raise DataError("pictures must be Images, a folder, a zip archive, or paths of files")
-    return Images.from_paths(paths)
+    return Images.from_paths(images)
 
 
 def are_images(X: Any) -> bool:
     """Whether features are pictures in a form that `as_images` takes."""
-    if isinstance(X, Images | str | Path):
-        return True
-    return isinstance(X, list | tuple) and bool(X) and all(isinstance(each, str | Path) for each in X)
+    return isinstance(X, Images | str | Path) or are_paths(X)
+
+
+def are_paths(X: Any) -> bool:
+    """Whether these are paths of files, in a list, a tuple, a numpy array, or a pandas or polars Series."""
+    is_column = hasattr(X, "dtype") and len(getattr(X, "shape", ())) == 1
+    if not (is_column or isinstance(X, list | tuple)):
+        return False
+    return len(X) > 0 and all(isinstance(each, str | Path) for each in X)
+
+
+def _as_file(file: Any) -> ImageFile:
+    if isinstance(file, ImageFile):
+        return file
+    if not isinstance(file, str | Path):
+        raise DataError(f"pictures must be Images, a folder, a zip archive, or paths of files; got {str(file)[:80]!r}")
+    return ImageFile(Path(), str(file))
 
 
 def is_archive(path: Path | str) -> bool:
@@ -227,16 +240,13 @@ def list_names(root: Path) -> Iterator[str]:
 
     Raises:
         MissingFileError: there is no such folder or archive.
-        FileFormatError: the archive is damaged.
+        FileFormatError: the archive is damaged, or a folder cannot be read.
     """
     if is_archive(root):
         distinct = dict.fromkeys(_archive(root).namelist())  # of files with the same name, the last one counts
         yield from (name for name in distinct if not name.endswith("/") and not _is_hidden(name))
     elif is_dir(root):
-        for folder, folders, names in os.walk(root):
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            below = Path(folder).relative_to(root).as_posix()
-            yield from (name if below == "." else f"{below}/{name}" for name in names if not name.startswith("."))
+        yield from files_below(root)
     elif exists(root):
         raise FileFormatError(root, None, "expected a folder of pictures, or a zip archive")
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from rarenode._io.files import exists, is_file
 from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, catalogue, data_root, find_entry
 from rarenode.data.dataset import Dataset, DatasetSplits, scored_nodes
 from rarenode.data.features import has_columns
-from rarenode.data.images import Images
+from rarenode.data.images import Images, are_paths
 from rarenode.data.preparation import Preparation
 from rarenode.data.readers import TABLES, read
 from rarenode.data.table_options import Expected, TableOptions
@@ -37,7 +37,7 @@ class Frame(Protocol):
         """Rows and columns."""
 
 
-Data = str | Path | Sequence[str | Path] | Frame | Dataset | DatasetSplits | Images
+Data = str | Path | Iterable[str | Path] | Frame | Dataset | DatasetSplits | Images
 """What can be trained on, evaluated and predicted: rows, one or more files of rows, a data frame, a folder of pictures,
 or a name of the catalogue."""
 
@@ -81,10 +81,10 @@ def open_data(
         rows = read(sources, options=options, hierarchy=hierarchy, expected=expected, labels=labels)
         return rows if rows.partition is None else rows.splits()
 
+    if isinstance(data, Iterable) and are_paths(data):
+        return read_rows(list(data))
     if has_columns(data):
         return read_rows([data])
-    if isinstance(data, Sequence) and not isinstance(data, str) and all(isinstance(one, str | Path) for one in data):
-        return read_rows(data)
     if not isinstance(data, str | Path):
         raise ArgumentError(
             "data must be a Dataset, a file, a pandas or polars data frame, or a name of the catalogue, got "

@@ -81,6 +81,8 @@ class TableOptions(BaseModel):
     @field_validator("images", mode="before")
     @classmethod
     def _as_text(cls, value: Any) -> Any:
+        if value == "":  # such as a variable of the shell that is not set
+            raise ValueError("the path of the folder or zip archive is empty; the current folder is '.'")
         return str(value) if isinstance(value, Path) else value
 
     @property

@@ -119,6 +119,8 @@ def load_encoder(
     plain = name.removeprefix(UNTRAINED)
     if not plain:
         raise ArgumentError("the name of the encoder is empty; choose resnet18, resnet50, vit, dinov2 or a folder")
+    if _is_path(plain) and not is_dir(plain):
+        raise MissingFileError(f"{plain}: there is no such folder; an encoder has config.json and model.safetensors")
     if size is not None and not 1 <= size <= MOST_SIZE:
         raise ArgumentError(f"image_size must be from 1 to {MOST_SIZE}, got {size}")
     if is_random:
@@ -131,6 +133,11 @@ def load_encoder(
     if factor is None:
         return encoder
     return mixed(encoder, replace(encoder, module=_random(config, seed)), factor)
+
+
+def _is_path(name: str) -> bool:
+    """Whether a name can only be that of a folder: at Hugging Face, names are ``owner/model``."""
+    return name.startswith((".", "~", "/")) or name.endswith("/") or "\\" in name or name.count("/") > 1
 
 
 def from_description(description: Mapping[str, Any], module: torch.nn.Module | None) -> Encoder:

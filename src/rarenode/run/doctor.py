@@ -18,6 +18,7 @@ from rarenode.diagnosis.annotation import Suggestions, suggest
 from rarenode.diagnosis.data_checks import MOST_EXAMPLES, Examination, Finding, examine
 from rarenode.errors import RarenodeError
 from rarenode.hierarchy import Hierarchy
+from rarenode.run.model_rows import rows_to_examine
 from rarenode.run.rows import read_alike
 from rarenode.run.run import Run
 from rarenode.training.embedding import check_images, describe_notes
@@ -104,7 +105,7 @@ def examine_run(
         root: the folder that holds the datasets of the catalogue.
     """
     model = run.model
-    rows = run.rows_to_examine(list(data), options, root)
+    rows = rows_to_examine(run, list(data), options, root)
     diagnosis, probs, ids = None, None, None
     if rows is not None:
         labelled = rows.with_labels_only()

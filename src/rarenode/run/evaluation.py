@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rarenode._io.text import counted
 from rarenode.data.dataset import Dataset
@@ -16,7 +17,10 @@ from rarenode.metrics import (
     hierarchical_scores_by_aspect,
     summarize_groups,
 )
+from rarenode.run.unseen import Unseen
 from rarenode.training import TrainedModel
+
+TRAINED_ON = "the model was trained on these rows; scores on new rows will be lower"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +58,26 @@ def evaluate_model(
     model: TrainedModel, rows: Dataset, thresholds: str | None, *, trained_on: bool, left_out: int
 ) -> Evaluation:
     """Compare the decisions of a model with the labels of rows; the arguments are those of `Run.evaluate`."""
-    probs = model.predict_proba(rows.X)
+    return _evaluate(model, rows, model.predict_proba(rows.X), thresholds, trained_on=trained_on, left_out=left_out)
+
+
+def evaluate_unseen(model: TrainedModel, unseen: Unseen, thresholds: str | None) -> Evaluation:
+    """The same of rows that the model, or each model of a fold, was not trained on."""
+    rows = replace(unseen.rows, name=unseen.about)
+    probs = model.predict_proba(rows.X) if unseen.probs is None else unseen.probs
+    return _evaluate(model, rows, probs, thresholds, left_out=unseen.left_out, fitted_here=unseen.fitted_here)
+
+
+def _evaluate(
+    model: TrainedModel,
+    rows: Dataset,
+    probs: NDArray[np.float32],
+    thresholds: str | None,
+    *,
+    left_out: int,
+    trained_on: bool = False,
+    fitted_here: bool = False,
+) -> Evaluation:
     chosen = model.decides_with if thresholds is None else model.thresholds_for(probs, thresholds)
     decided = chosen.decide(probs, model.hierarchy)
     return Evaluation(
@@ -65,7 +88,7 @@ def evaluate_model(
         rows=len(rows),
         left_out=left_out,
         nodes_with_rows=int(np.count_nonzero(rows.Y.any(axis=0) & model.scored)),
-        thresholds=chosen.in_words(fitted_here=thresholds is not None),
+        thresholds=chosen.in_words(fitted_here=fitted_here or thresholds is not None),
         trained_on=trained_on,
         hierarchical=hierarchical_scores_by_aspect(
             rows.Y, decided, model.hierarchy, scored=model.scored, known=rows.known

@@ -1,18 +1,19 @@
 """`RunFiles`: what lies in the folder of a run besides the model.
 
-``settings.toml`` and, for a table, ``table.json`` are written before training begins, so that a stopped training is
-resumed without repeating its options. ``examination.json`` has what `examine` found in the training rows, and
-``held_out.safetensors`` the predictions of held-out rows, from which a report can be written again. While a training is
-under way, there are also checkpoints and, in ``.fold-1``, ``.fold-2``, ..., the models of folds.
+``settings.toml`` and, for files, ``table.json`` are written before training begins, so that a stopped training is
+resumed without repeating its options, and a finished one finds its data again; paths are kept as they were given.
+``examination.json`` has what `examine` found in the training rows, and ``held_out.safetensors`` the predictions of
+held-out rows, from which a report can be written again. While a training is under way, there are also checkpoints and,
+in ``.fold-1``, ``.fold-2``, ..., the models of folds.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -22,6 +23,7 @@ from rarenode._io.files import exists, replacing
 from rarenode._io.text import explain
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
+from rarenode.data.images import are_paths
 from rarenode.data.sources import Data
 from rarenode.diagnosis.data_checks import Examination, examine
 from rarenode.errors import ArgumentError, FileFormatError
@@ -34,6 +36,8 @@ from rarenode.training.out_of_fold import OutOfFold, fold_folders, remove_folds
 from rarenode.version import __version__
 
 SETTINGS, TABLE, EXAMINATION = "settings.toml", "table.json", "examination.json"
+STARTED = (SETTINGS, TABLE, EXAMINATION)
+"""What is written before training begins."""
 REPORT, HELD_OUT = "report.html", "held_out.safetensors"
 
 
@@ -45,6 +49,16 @@ class _HeldOut(BaseModel):
     rows: Annotated[int, Field(ge=1)]
     data: str
     settings: str
+
+
+class Start(NamedTuple):
+    """With which files a run was started, and how they were read."""
+
+    data: str | list[str] | None = None
+    """None if rows were given as such, or by an older rarenode."""
+    options: dict[str, Any] | None = None
+    hierarchy: str | None = None
+    valid: str | None = None
 
 
 @dataclass(frozen=True)
@@ -71,15 +85,18 @@ class RunFiles:
         path = self.folder / SETTINGS
         return Settings.from_toml(path) if exists(path) else None
 
-    def table(self) -> tuple[dict[str, Any] | None, str | None, str | None]:
-        """The options of the table, the hierarchy file and the validation rows that the run was started with."""
+    def start(self) -> Start:
+        """The files that the run was started with; empty if the folder does not say."""
         path = self.folder / TABLE
         if not exists(path):
-            return None, None, None
+            return Start()
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             rest = [None if content[name] is None else str(content[name]) for name in ("hierarchy", "valid")]
-            return dict(content["options"]), rest[0], rest[1]
+            data = content.get("data")
+            several = [str(each) for each in data] if isinstance(data, list) else None
+            one = str(data) if isinstance(data, str) else None
+            return Start(several or one, dict(content["options"]), rest[0], rest[1])
         except (OSError, ValueError, KeyError, TypeError):
             raise FileFormatError(path, None, "it is damaged; remove it, and repeat the options of the table") from None
 
@@ -87,6 +104,7 @@ class RunFiles:
         self,
         source: str,
         settings: Settings,
+        data: Data,
         options: Mapping[str, Any] | None,
         hierarchy: Hierarchy | Path | str | None,
         valid: Data | None,
@@ -101,8 +119,10 @@ class RunFiles:
                 name: str(value) if isinstance(value, str | Path) else None
                 for name, value in (("hierarchy", hierarchy), ("valid", valid))
             }
-            if (options or rest["valid"] is not None) and not isinstance(hierarchy, Hierarchy):
-                given = {"options": dict(options or {}), **rest}
+            several = [str(each) for each in data] if are_paths(data) and isinstance(data, Iterable) else None
+            files = str(data) if isinstance(data, str | Path) else several
+            if (options or files or rest["valid"] is not None) and not isinstance(hierarchy, Hierarchy):
+                given = {"data": files, "options": dict(options or {}), **rest}
                 with replacing(self.folder / TABLE) as (part,):
                     part.write_text(json.dumps(given, indent=1, default=_plain), encoding="utf-8")
         except OSError as error:

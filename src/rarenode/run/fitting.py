@@ -1,22 +1,111 @@
-"""What happens to a run's folder around a training: whether it is free, and the report at the end."""
+"""A training in the folder of a run: whether it is free, what a refusal leaves, the model, and the report."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rarenode._io.files import sole_use
+from rarenode._io.files import exists, sole_use
+from rarenode._io.progress import Progress
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset, DatasetSplits
-from rarenode.data.features import take_rows
-from rarenode.errors import ResumeError
-from rarenode.models import Output
-from rarenode.report import Report, report_on_model, report_on_predictions, write_report
-from rarenode.run.files import HELD_OUT, REPORT
-from rarenode.run.rows import pictures_of
+from rarenode.data.sources import Data, open_data
+from rarenode.data.table_options import table_options
+from rarenode.engines import resolve_device
+from rarenode.errors import ArgumentError, DataError, ResumeError, TrainingError
+from rarenode.hierarchy import HierarchyLike, as_hierarchy
+from rarenode.models.encoder import Encoder
+from rarenode.models.pretrained import load_encoder
+from rarenode.report import Report, write_report
+from rarenode.run.files import REPORT, STARTED
+from rarenode.run.rows import has_images, training_rows, usable_parts, usable_rows, validation_rows, with_parts
+from rarenode.run.unseen import report_on_unseen, unseen_rows
+from rarenode.training import Callback, fit_model
+from rarenode.training.estimate import estimate_fit
+from rarenode.training.out_of_fold import fold_folders
+from rarenode.training.train import require_labels, require_trainable_encoder
 
 if TYPE_CHECKING:
     from rarenode.run.run import Run
+
+
+def fit_in_folder(
+    run: Run,
+    data: Data,
+    settings: Settings | None,
+    *,
+    valid: Data | None,
+    hierarchy: HierarchyLike | None,
+    options: Mapping[str, Any] | None,
+    resume: bool,
+    report: bool,
+    encoder: Encoder | None,
+    download: bool,
+    callback: Callback | None,
+    progress: Progress | None,
+    root: Path | str | None,
+) -> None:
+    """Train a model in the folder of a run; see `Run.fit` for the arguments and errors."""
+    if not isinstance(settings, Settings | None):
+        raise ArgumentError(
+            f"settings must be Settings or None, got {type(settings).__name__}; Settings(epochs=10) is an example"
+        )
+    require_free(run, resume)
+    stored = run.files.settings() if resume else None
+    if resume and options is None and hierarchy is None:
+        start = run.files.start()
+        options, hierarchy = start.options, start.hierarchy
+        valid = start.valid if valid is None else valid
+    if not isinstance(hierarchy, str | Path | None):  # a file is read in the way that the options say
+        hierarchy = as_hierarchy(hierarchy)
+    given = table_options(options or {})
+    opened = open_data(data, root, options=given, hierarchy=hierarchy)
+    settings = settings or stored or Settings()
+    if has_images(opened):
+        require_trainable_encoder(settings)
+    if encoder is None and has_images(opened):
+        encoder = load_encoder(settings.encoder, size=settings.image_size, seed=settings.seed, download=download)
+    run.encoder = None if encoder is None else encoder.module
+    if encoder is not None:
+        encoder = replace(encoder, device=resolve_device(settings.device))
+    opened = usable_parts(opened, encoder, settings, progress)
+    rows, validation = training_rows(opened, settings)
+    rows = require_labels(rows, "training")
+    if valid is not None:
+        validation = validation_rows(valid, rows, given, root)
+        validation = usable_rows(validation, encoder, settings, progress, train=True)
+    with ExitStack() as locks:
+        locks.enter_context(nothing_left_if_refused(run))
+        locks.enter_context(sole_use(run.folder))
+        for part in fold_folders(run.folder):
+            locks.enter_context(sole_use(part))
+        is_new = not is_finished(run, rows, settings, resume)
+        if is_new:
+            run.files.write_start(rows.name, settings, data, options, hierarchy, valid)
+            run.files.write_examination(rows)
+            if callback is not None:
+                callback.on_fit(estimate_fit(rows, settings, encoder=encoder))
+            fitted = fit_model(
+                rows,
+                settings,
+                valid=validation,
+                encoder=encoder,
+                folder=run.folder,
+                resume=resume,
+                callback=callback,
+            )
+            try:
+                if fitted.held_out is not None and isinstance(opened, Dataset):
+                    run.files.write_held_out(fitted.held_out, fitted.model)
+                with_parts(fitted.model, opened).save(run.folder)  # last: with it, the run is finished
+            except OSError as error:
+                raise TrainingError(f"the model could not be saved: {error}") from None
+        run.files.tidy()
+        if report and (is_new or not (run.folder / REPORT).exists()):
+            report_on_fit(run, opened, rows, None if valid is None else validation)
 
 
 def require_free(run: Run, resume: bool) -> None:
@@ -33,6 +122,25 @@ def require_free(run: Run, resume: bool) -> None:
         if run.files.is_begun:
             what, advice = "an unfinished training", "resume it (--resume), or choose another folder"
         raise ResumeError(f"{run.folder} contains {what}; {advice}")
+
+
+@contextmanager
+def nothing_left_if_refused(run: Run) -> Iterator[None]:
+    """Remove what was written before training, folders included, if data or settings turn out not to be usable."""
+    folder = run.folder
+    new_folders = [each for each in (folder, *folder.parents) if not exists(each)]
+    new_files = [folder / name for name in STARTED if not exists(folder / name)]
+    try:
+        yield
+    except (ArgumentError, DataError):
+        if not (run.files.is_begun or run.files.has_model):
+            run.files.tidy()
+            for path in new_files:
+                path.unlink(missing_ok=True)
+            with suppress(OSError):  # one of them has other files
+                for each in new_folders:
+                    each.rmdir()
+        raise
 
 
 def is_finished(run: Run, rows: Dataset, settings: Settings, resume: bool) -> bool:
@@ -66,48 +174,7 @@ def _require_same(run: Run, then: dict[str, Any], settings: Settings, problems: 
 
 def report_on_fit(run: Run, opened: Dataset | DatasetSplits, rows: Dataset, valid: Dataset | None) -> None:
     """A report about test rows, or else about held-out or validation rows; none if there are no predictions."""
-    name = run.folder.name or str(run.folder)
-    model = run.model
-    if isinstance(opened, DatasetSplits):
-        test = opened.test.with_labels_only()
-        about = f"{opened.name}, test rows"
-        part = report_on_model(
-            model,
-            test.X,
-            test.Y,
-            name=name,
-            rows=about,
-            known=test.known,
-            ids=test.ids,
-            pictures=pictures_of(test),
-        )
-    elif model.settings.holds_out_rows and (run.folder / HELD_OUT).exists():
-        held_out = run.files.held_out(model)
-        numbers, probs = held_out["rows"], held_out["probs"]
-        one_model, kind = model.settings.holdout is not None, "out-of-fold predictions"
-        if valid is not None:
-            rows, one_model, kind = valid.with_labels_only(), True, "validation rows"
-            if len(rows) != len(numbers):
-                raise ResumeError(f"{rows.name or 'the validation rows'}: they are not those of the training")
-        elif one_model:
-            kind = "held-out rows"
-        pictures = pictures_of(rows)
-        # The models of folds are gone, and the final model has seen their rows.
-        output = model.compute(take_rows(rows.X, numbers), highest=True, uncertainty="gmu") if one_model else None
-        part = report_on_predictions(
-            model,
-            rows.Y[numbers],
-            Output(probs) if output is None else output,
-            name=name,
-            rows=f"{rows.name}, {kind}",
-            thresholds=model.decides_with,
-            training_rows=held_out["training_support"],
-            row_numbers=numbers,
-            fitted_here=True,
-            known=None if rows.known is None else rows.known[numbers],
-            ids=None if rows.ids is None else [rows.ids[number] for number in numbers.tolist()],
-            pictures=None if pictures is None else pictures[numbers],
-        )
-    else:
-        return
-    write_report(Report((replace(part, examination=run.files.examination()),)), run.folder / REPORT)
+    unseen = unseen_rows(run, opened, rows, valid)
+    if unseen is not None:
+        part = report_on_unseen(run, unseen, name=run.folder.name or str(run.folder))
+        write_report(Report((part,)), run.folder / REPORT)

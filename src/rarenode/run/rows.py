@@ -13,7 +13,7 @@ from rarenode.data.features import text_features
 from rarenode.data.images import Images
 from rarenode.data.sources import Data, open_data
 from rarenode.data.table_options import Expected, TableOptions
-from rarenode.errors import ArgumentError
+from rarenode.errors import ArgumentError, Interrupted
 from rarenode.models.encoder import Encoder
 from rarenode.training import TrainedModel
 from rarenode.training.embedding import usable
@@ -32,17 +32,28 @@ def pictures_of(rows: Dataset) -> Images | None:
 def usable_rows(
     rows: Dataset, encoder: Encoder | None, settings: Settings, progress: Progress | None, *, train: bool = False
 ) -> Dataset:
-    """The rows whose pictures can be used, with what the encoder needs of them at hand; tables as they are."""
+    """The rows whose pictures can be used, with what the encoder needs of them at hand; tables as they are.
+
+    Raises:
+        DataError: a picture cannot be used; see `usable`.
+        Interrupted: Ctrl-C.
+    """
     if encoder is None or not has_images(rows):
         return rows
-    return usable(
-        rows,
-        encoder,
-        train_encoder=settings.train_encoder and train,
-        skip=rows.reading is not None and rows.reading.skip_bad_images,
-        n_jobs=settings.n_jobs,
-        progress=progress,
-    )
+    decodes_only = settings.train_encoder and train
+    try:
+        return usable(
+            rows,
+            encoder,
+            train_encoder=decodes_only,
+            skip=rows.reading is not None and rows.reading.skip_bad_images,
+            n_jobs=settings.n_jobs,
+            progress=progress,
+        )
+    except KeyboardInterrupt:
+        kept = "encoded; embeddings are kept, and the same command continues from there"
+        again = "decoded, which begins again with the same command"
+        raise Interrupted(f"stopped while pictures were {again if decodes_only else kept}") from None
 
 
 def usable_parts(

@@ -60,6 +60,8 @@ class Findings:
     """Row -> what is odd about its picture, which is used all the same."""
     computed: int
     """How many were encoded; the others were known."""
+    from_cache: int = 0
+    """Of how many the embeddings were on disk."""
 
 
 def embeddings(images: Images, encoder: Encoder, *, n_jobs: int | None = None) -> NDArray[np.float32]:
@@ -159,7 +161,7 @@ def embed(
     finally:
         there.flush()
         display.stop()
-    return Findings(problems, notes, computed)
+    return Findings(problems, notes, computed, total - len(problems) - computed)
 
 
 def decode_all(images: Images, crop: Crop, *, n_jobs: int | None = None, progress: Progress | None = None) -> Findings:
@@ -231,6 +233,10 @@ def usable(
         findings = decode_all(images, encoder.crop, n_jobs=n_jobs, progress=progress)
     else:
         findings = embed(images, encoder, n_jobs=n_jobs, progress=progress)
+        if progress is not None and findings.computed + findings.from_cache:
+            where = f"{data.name}: " if data.name else ""
+            done = counted(findings.computed + findings.from_cache, "picture")
+            progress.line(f"{where}encoded {done} ({findings.from_cache:,} from the cache)")
     notes = data.notes
     if findings.notes:
         notes = (*notes, describe_notes(findings.notes))

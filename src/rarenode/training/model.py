@@ -214,6 +214,13 @@ class TrainedModel:
         return accretion_from_counts(self.training_positives, self.parents_together)
 
     @property
+    def n_training_rows(self) -> int:
+        """How many rows it was trained on, without clones; of an older model, those of its most frequent node."""
+        # All rows have all parents of a root, which has none; where labels are unknown, rows that know of one count.
+        counts = self.training_positives if self.parents_together is None else self.parents_together
+        return int(counts.max(initial=0))
+
+    @property
     def expects(self) -> Expected:
         """What files of rows for this model must have."""
         names = self.feature_names

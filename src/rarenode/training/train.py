@@ -67,6 +67,7 @@ def train_model(
 
     Raises:
         DataError: there is nothing to learn from, or features cannot be used.
+        ArgumentError: an encoder cannot be trained with these settings.
         MemoryError: there is not enough memory; names the settings that decide how much is needed.
         TrainingError, Interrupted, ResumeError, FileFormatError: see `train_network`.
     """
@@ -75,6 +76,7 @@ def train_model(
     trains_encoder = settings.train_encoder and isinstance(data.X, Images)
     preparation = None
     if trains_encoder:
+        require_trainable_encoder(settings)
         rows = _pixels(data, encoder, settings)
         watched = None if valid is None else _pixels(valid, encoder, settings)
     else:
@@ -154,6 +156,20 @@ def require_labels(data: Dataset, purpose: str) -> Dataset:
     return labelled
 
 
+def require_trainable_encoder(settings: Settings) -> None:
+    """Refuse, before any picture is read, settings with which an encoder cannot be trained.
+
+    Raises:
+        ArgumentError: the model has no network, or the engine trains perceptrons only.
+    """
+    if not settings.train_encoder:
+        return
+    if "mlp" not in settings.models:
+        raise ArgumentError(f"train_encoder needs a network, and model={settings.model!r} has none; choose mlp+forest")
+    if settings.engine == "fused":
+        raise ArgumentError("train_encoder needs engine 'torch' or 'auto'; the fused engine trains perceptrons only")
+
+
 def _embedded(data: Dataset, encoder: Encoder | None, settings: Settings) -> Dataset:
     """The rows with embeddings in place of pictures."""
     if not isinstance(data.X, Images):
@@ -167,8 +183,6 @@ def _pixels(data: Dataset, encoder: Encoder | None, settings: Settings) -> Datas
     """The rows with pixels in place of pictures, for an encoder that is trained."""
     if encoder is None:
         raise ArgumentError("the rows are pictures; an encoder is needed to train on them")
-    if "mlp" not in settings.models:
-        raise ArgumentError(f"train_encoder needs a network, and model={settings.model!r} has none; choose mlp+forest")
     return replace(data, X=pixels(data.X, encoder.crop, n_jobs=settings.n_jobs), feature_names=None)
 
 

@@ -336,6 +336,40 @@ def test_folders_with_a_hierarchy(tmp_path: Path) -> None:
         Dataset.read(root, hierarchy=Hierarchy.from_paths(["Biota > Coral"]))
 
 
+@pytest.mark.parametrize(
+    ("folder", "why"),
+    [
+        ("Biota/Corals > Acropora", r"'Corals > Acropora' contains ' > '"),
+        ("Corals > Acropora", r"'Corals > Acropora' contains ' > '"),
+        ("Biota/Cor\nals", r"'Cor\\nals' contains a line break"),
+        ("Biota/Cor\x1bals", r"control character"),
+        ("Biota/Cor\u2028als", r"line break"),
+        ("Biota/Corals ", r"'Corals ' begins or ends with a blank"),
+        ("Biota/ ", r"' ' begins or ends with a blank"),
+    ],
+)
+@pytest.mark.parametrize("is_zipped", [False, True])
+def test_a_folder_is_one_node(tmp_path: Path, folder: str, why: str, is_zipped: bool) -> None:
+    root = write_pictures(tmp_path / "photos", ["Biota/Sponges/1.jpg", f"{folder}/1.jpg"])
+    with pytest.raises(DataError, match=rf"photos.*the name of the folder .*{why}.*rename it"):
+        Dataset.read(zipped(root) if is_zipped else root)
+
+
+def test_signs_that_folder_names_may_have(tmp_path: Path) -> None:
+    names = ("a>b", "a; b", "[0, 3]", "深海\u3000魚", "a\\b", "1.5", "x|y")
+    root = write_pictures(tmp_path / "photos", [f"Biota/{name}/1.jpg" for name in names])
+    data = Dataset.read(root)
+    assert set(data.hierarchy.nodes) == {"Biota", *(f"Biota > {name}" for name in names)}
+    assert (data.Y.sum(axis=1) == 2).all()
+
+
+def test_a_folder_named_as_a_node_of_a_given_hierarchy(tmp_path: Path) -> None:
+    root = write_pictures(tmp_path / "photos", ["Biota > Corals/1.jpg", "Biota > Sponges/1.jpg"])
+    assert Dataset.read(root, hierarchy=TREE).Y.astype(int).tolist() == [[1, 1, 0], [1, 0, 1]]
+    by_paths = Dataset.read(root, path_separator=" > ")
+    assert by_paths.hierarchy == TREE
+
+
 def test_a_folder_with_a_file_of_labels(tmp_path: Path) -> None:
     root = write_pictures(tmp_path / "photos", ["1.jpg", "x/2.jpg"])
     labels = tmp_path / "labels.csv"
@@ -358,6 +392,50 @@ def test_folders_that_cannot_be_read(tmp_path: Path) -> None:
         Dataset.read(tables)
     with pytest.raises(ArgumentError, match="only one folder"):
         read([flat, flat])
+
+
+# --- options that do not fit pictures --------------------------------------------------------------------------------
+
+
+def test_a_column_names_pictures_and_nothing_else(tmp_path: Path, photos: Path) -> None:
+    table = write_table(tmp_path / "t.csv", image=NAMES, taxa=TAXA, part=["train", "train", "test"])
+    with pytest.raises(ArgumentError, match=r"t\.csv: the column 'image' cannot name the pictures and have the labels"):
+        Dataset.read(table, labels="image", images=photos)
+    with pytest.raises(ArgumentError, match=r"'taxa' cannot name the pictures and have the labels too \(--labels\)$"):
+        Dataset.read(table, labels="ta*", images=photos, image="taxa")
+    with pytest.raises(ArgumentError, match=r"'part' cannot name the pictures and name the parts"):
+        Dataset.read(table, labels="taxa", images=photos, image="part", partition="part")
+    with pytest.raises(ArgumentError, match=r"'image' cannot name the pictures and be left out .*; say which"):
+        Dataset.read(table, labels="taxa", images=photos, ignore=["image"])
+    other = write_table(tmp_path / "u.csv", image=TAXA, path=NAMES)
+    assert Dataset.read(other, labels="image", images=photos).ids == NAMES  # the next that is called so
+
+
+def test_columns_to_learn_from_are_refused(survey: Path, photos: Path) -> None:
+    with pytest.raises(ArgumentError, match="no other column is learned from; leave out --features"):
+        Dataset.read(survey, labels="taxa", images=photos, features=["depth"])
+    data = Dataset.read(survey, labels="taxa", images=photos, ignore=["depth"])
+    assert data.notes == ()  # left out on purpose
+    with pytest.raises(ArgumentError, match=r"no column 'deep'"):
+        Dataset.read(survey, labels="taxa", images=photos, ignore=["deep"])
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"features": ["depth"]},
+        {"ignore": ["depth"]},
+        {"partition": "part"},
+        {"weight": "w"},
+        {"id": "key"},
+        {"image": "image"},
+        {"images": "elsewhere"},
+    ],
+)
+def test_a_folder_has_no_columns(tmp_path: Path, option: dict[str, Any]) -> None:
+    root = write_pictures(tmp_path / "photos", FOLDERS)
+    with pytest.raises(ArgumentError, match=rf"photos: --{next(iter(option))} is for a table that names pictures"):
+        Dataset.read(root, **option)
 
 
 def test_rows_for_a_model(tmp_path: Path, photos: Path, survey: Path) -> None:

@@ -1,12 +1,14 @@
 """Reader for pictures: those that a column of a table names, or all in a folder or zip archive.
 
 A folder of folders has labels: the path of a picture's folder is its label, ``corals/acropora/17.jpg`` that of
-``corals > acropora``. The layout of BenthicNet is known too: its table has the columns ``dataset``, ``site`` and
-``image``, its pictures are ``dataset/site/image.jpg``, and its labels are lists of node numbers such as ``[0, 3]``.
+``corals > acropora``. Each folder is one node, so a name that would read as several is refused. The layout of
+BenthicNet is known too: its table has the columns ``dataset``, ``site`` and ``image``, its pictures are
+``dataset/site/image.jpg``, and its labels are lists of node numbers such as ``[0, 3]``.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -19,10 +21,12 @@ from rarenode._io.text import counted, storable
 from rarenode.data.dataset import Dataset
 from rarenode.data.decoding import SUFFIXES
 from rarenode.data.images import ImageFile, Images, find_names, is_archive, list_names
+from rarenode.data.readers.columns import is_label_file, matching_columns
 from rarenode.data.readers.frames import Table
 from rarenode.data.table_options import Expected, TableOptions
 from rarenode.errors import ArgumentError, DataError, FileFormatError
 from rarenode.hierarchy import HierarchyLike
+from rarenode.hierarchy.construction import DEFAULT_SEPARATOR
 
 COLUMNS = ("image", "file", "filename", "file_name", "path", "photo", "picture", "image_path")
 """What the column that names pictures is usually called."""
@@ -30,14 +34,15 @@ SITE = ("dataset", "site")
 """Columns of BenthicNet that are part of a picture's path."""
 LABEL = "folder"
 """The column of labels that folders make."""
+CONTROL = ("Cc", "Zl", "Zp")
+"""Unicode categories of characters that end lines or control a terminal."""
 
 
 def image_columns(options: TableOptions, expected: Expected | None, names: Sequence[str]) -> list[str]:
-    """The columns that together name a picture, as far as they are there; none if rows are no pictures."""
+    """The columns that may, together, name a picture, as far as they are there; none if rows are no pictures."""
     if not (options.has_images if expected is None else expected.images):
         return []
-    column = options.image if options.image is not None else image_column(options, names)
-    return [] if column is None else [column, *(name for name in SITE if name in names)]
+    return [*_likely_columns(options, names), *(name for name in SITE if name in names)]
 
 
 def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions, Table]:
@@ -112,7 +117,8 @@ def read_images(
 
     Raises:
         MissingFileError: there is no such folder.
-        DataError: there is no picture in it, or the model is not one for pictures.
+        DataError: there is no picture in it, the name of a folder is not that of a node, or the model is not one for
+            pictures.
         ArgumentError: there are no labels.
     """
     root = Path(sources[0])
@@ -125,6 +131,7 @@ def read_images(
         raise ArgumentError("only one folder of pictures can be read; put the others below it")
     else:
         images = _below(root)
+    _require_no_columns(root, options, is_new=expected is None)
     names = images.names
     odd = next((name for name in names if storable(name) != name), None)
     if odd is not None:
@@ -140,10 +147,48 @@ def read_images(
                 f"pictures: rarenode fit labels.csv --images {root} --labels COLUMN"
             )
         update |= {"labels": (LABEL,), "path_separator": options.path_separator or "/"}
+        if update["path_separator"] == "/":  # otherwise names are meant to be paths
+            _require_names_of_nodes(root, folders, has_hierarchy=hierarchy is not None or expected is not None)
     from rarenode.data.readers.tables import make_dataset  # noqa: PLC0415 (it needs this module for its own pictures)
 
+    if labels and "labels" not in update and not is_label_file(options.labels[0], frame.columns):
+        raise ArgumentError(
+            f"{sources[0]}: pictures have no column {options.labels[0]!r} of labels. Name the table that has it, and "
+            f"the folder with --images; or, with --labels, a file with ids and labels, or {LABEL!r} for the names of "
+            "folders"
+        )
     wants = Expected(expected.hierarchy, None, reading=expected.reading, images=True) if expected is not None else None
     return make_dataset(table, options.model_copy(update=update), hierarchy=hierarchy, expected=wants, labels=labels)
+
+
+def _require_no_columns(root: Path, options: TableOptions, *, is_new: bool) -> None:
+    """Refuse options that name columns, which only a table has; those that a model keeps are of its own table."""
+    columns = ("id", "image", "features", "ignore", "weight", "partition") if is_new else ()
+    given = next((name for name in ("images", *columns) if getattr(options, name)), None)
+    if given is not None:
+        raise ArgumentError(f"{root}: --{given} is for a table that names pictures, and these are pictures themselves")
+
+
+def _require_names_of_nodes(root: Path, folders: Sequence[str], *, has_hierarchy: bool) -> None:
+    """Refuse a folder whose name is not that of one node.
+
+    Nodes that folders make are named by their paths. In a hierarchy that is given, `` > `` may be part of a name.
+
+    Raises:
+        DataError: a name has a separator, a line break or another control character, or begins or ends with a blank.
+    """
+    for folder in dict.fromkeys(folders):
+        steps = folder.split("/")
+        for step in steps:
+            if DEFAULT_SEPARATOR in step and not (has_hierarchy and len(steps) == 1):
+                why = f"contains {DEFAULT_SEPARATOR!r}, which separates the names of nodes"
+            elif any(unicodedata.category(character) in CONTROL for character in step):
+                why = "contains a line break or another control character"
+            elif step != step.strip():
+                why = "begins or ends with a blank"
+            else:
+                continue
+            raise DataError(f"{root}: the name of the folder {step[:80]!r} {why}; rename it, as it is to be a label")
 
 
 def _below(root: Path) -> Images:
@@ -159,19 +204,49 @@ def _below(root: Path) -> Images:
         raise FileFormatError(root, None, f"it is a folder without pictures; name a file in it, {what}") from None
 
 
-def image_column(options: TableOptions, names: Sequence[str], table: str = "the table") -> str | None:
+def image_column(options: TableOptions, names: Sequence[str], table: str) -> str | None:
     """The column that names pictures; None if it is not given and no column is called as they usually are.
 
     Raises:
-        ArgumentError: the one that is given is not there.
+        ArgumentError: the one that is given is not there, or has another purpose, as all have that could be guessed.
     """
+    if options.image is not None and options.image not in names:
+        shown = ", ".join(repr(name) for name in names[:8])
+        raise ArgumentError(f"{table} has no column {options.image!r} of pictures (--image); it has {shown}")
+    purposes = {name: _other_purpose(name, options) for name in _likely_columns(options, names)}
+    free = next((name for name, purpose in purposes.items() if purpose is None), None)
+    if free is None and purposes:
+        name, purpose = next(iter(purposes.items()))
+        advice = "" if options.image is not None else "; say which column does (--image)"
+        raise ArgumentError(f"{table}: the column {name!r} cannot name the pictures and {purpose}{advice}")
+    return free
+
+
+def _likely_columns(options: TableOptions, names: Sequence[str]) -> list[str]:
+    """The column of pictures that is given, or else those that are called as such columns usually are."""
     if options.image is not None:
-        if options.image not in names:
-            shown = ", ".join(repr(name) for name in names[:8])
-            raise ArgumentError(f"{table} has no column {options.image!r} of pictures (--image); it has {shown}")
-        return options.image
+        return [options.image]
     usual = {name.casefold(): name for name in reversed(names)}
-    return next((usual[name] for name in COLUMNS if name in usual), None)
+    return [usual[name] for name in COLUMNS if name in usual]
+
+
+def _other_purpose(name: str, options: TableOptions) -> str | None:
+    """What else the options want a column for; pictures may only be the ids as well."""
+    if any(matching_columns([name], pattern) for pattern in options.labels):
+        return "have the labels too (--labels)"
+    if name == options.weight:
+        return "have the weights too (--weight)"
+    if name == options.partition:
+        return "name the parts too (--partition)"
+    if any(matching_columns([name], pattern) for pattern in options.ignore):
+        return "be left out (--ignore)"
+    return None
+
+
+def require_no_features(options: TableOptions) -> None:
+    """Refuse columns to learn from, where only pictures are learned from."""
+    if options.features:
+        raise ArgumentError("rows are pictures, and no other column is learned from; leave out --features")
 
 
 def _root(table: Table, options: TableOptions) -> Path:

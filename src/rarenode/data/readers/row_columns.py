@@ -1,0 +1,75 @@
+"""Columns of a table that are about its rows: their ids, weights and parts."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rarenode.data.readers.feature_columns import LONGEST_SHOWN, feature_of, numbers_as_text
+from rarenode.data.readers.frames import Table
+from rarenode.errors import DataError
+
+PARTS = {
+    name: part
+    for part, names in (
+        ("train", ("train", "training")),
+        ("valid", ("valid", "val", "validation", "dev")),
+        ("test", ("test", "testing")),
+    )
+    for name in names
+}
+"""What a column may call the parts of a dataset."""
+
+
+def ids_of(table: Table, column: str | None) -> tuple[str, ...] | None:
+    """The names of the rows, each once: of a column, or of the index of a data frame; None if there are none."""
+    if column is None or column not in table.frame.columns:  # then it is the name of the index
+        if table.ids is not None and len(set(table.ids)) < len(table.ids):
+            twice = Counter(table.ids).most_common(1)[0][0]
+            raise DataError(f"{table.name}: the id {twice!r} in its index appears twice; reset_index makes new ones")
+        return table.ids
+    values = column_as_text(table, column, "ids")
+    if values.null_count():
+        row = int(values.is_null().arg_max() or 0)
+        raise table.error(row, f"the id in column {column!r} is missing; every row needs one")
+    if values.n_unique() < len(values):
+        row = int((~values.is_first_distinct()).arg_max() or 0)
+        raise table.error(row, f"the id {values[row][:80]!r} in column {column!r} appears twice; ids must be unique")
+    return tuple(values.to_list())
+
+
+def column_as_text(table: Table, column: str, what: str) -> pl.Series:
+    """A column of ids or labels as text."""
+    values = table.frame[column]
+    if values.dtype.is_nested() or values.dtype == pl.Object:
+        raise DataError(f"{table.name}: column {column!r} contains {values.dtype}; expected {what}, one in each row")
+    try:
+        return numbers_as_text(values) if values.dtype.is_float() else values.cast(pl.String)
+    except pl.exceptions.PolarsError:
+        raise DataError(f"{table.name}: column {column!r} contains bytes that are not UTF-8 text") from None
+
+
+def weights_of(table: Table, column: str | None) -> NDArray[np.float32] | None:
+    """How much each row counts; None without a column of weights."""
+    if column is None:
+        return None
+    values = feature_of(table, column, False).cast(pl.Float64)
+    wrong = values.is_null() | values.is_nan() | (values < 0)
+    if wrong.any():
+        row = int(wrong.arg_max() or 0)
+        raise table.error(row, f"the weight in column {column!r} must be a number of at least 0, got {values[row]}")
+    return values.to_numpy().astype(np.float32)
+
+
+def parts_of(table: Table, column: str | None) -> NDArray[np.str_]:
+    """The part of each row, by the name that our splits have."""
+    values = table.frame[str(column)].cast(pl.String).str.to_lowercase().to_list()
+    parts = [PARTS.get(str(value)) for value in values]
+    if None in parts:
+        row = parts.index(None)
+        given = "a blank" if values[row] is None else repr(values[row][:LONGEST_SHOWN])
+        raise table.error(row, f"column {column!r}: expected train, valid or test, got {given}")
+    return np.array(parts, dtype=np.str_)

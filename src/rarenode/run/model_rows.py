@@ -1,0 +1,141 @@
+"""Rows for the model of a run: read as its own were, with their labels or without; or its own rows, found again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rarenode._io.files import exists
+from rarenode._io.progress import Progress
+from rarenode.data.catalogue import SplitName, catalogue
+from rarenode.data.dataset import Dataset, DatasetSplits
+from rarenode.data.sources import Data, files_like, open_data
+from rarenode.data.table_options import TableOptions, table_options
+from rarenode.errors import ArgumentError, DataError, MissingFileError
+from rarenode.run.rows import is_same_file, usable_rows, validation_rows
+from rarenode.run.unseen import Unseen, unseen_rows
+
+if TYPE_CHECKING:
+    from rarenode.run.run import Run
+
+Options = Mapping[str, Any] | None
+Root = Path | str | None
+
+
+def reading_for(run: Run, options: Options) -> TableOptions:
+    """How to read rows for the model: as its own, but for the options that are given.
+
+    Raises:
+        ArgumentError: they are about pictures, and the model was trained on a table.
+    """
+    reading = table_options(options or {}, run.model.reading)
+    if reading.has_images and run.model.encoder is None:
+        raise ArgumentError(f"{run.folder} was trained on a table without pictures; leave out --images and --image")
+    return reading
+
+
+def rows_for(
+    run: Run,
+    data: Data | None,
+    split: SplitName | None,
+    root: Root,
+    options: Options = None,
+    *,
+    labels: bool = True,
+    progress: Progress | None = None,
+) -> Dataset:
+    """The rows to evaluate or predict; the arguments are those of `Run.evaluate`."""
+    model = run.model
+    if data is None and model.source in catalogue():
+        data = model.source
+    elif data is None:
+        data, options = _own_files(run, options)
+    opened = open_data(data, root, options=reading_for(run, options), expected=model.expects, labels=labels)
+    if isinstance(opened, DatasetSplits):
+        opened = opened.part(split or "test")
+    elif split is not None:
+        raise ArgumentError(f"{opened.name or 'the data'} has no {split} rows: it is not divided into parts")
+    return usable_rows(opened, model.encoder, model.settings, progress)
+
+
+def labelled_rows_for(
+    run: Run, data: Data | None, split: SplitName | None, root: Root, options: Options = None
+) -> tuple[Dataset, int]:
+    """Labelled rows, and how many others there are."""
+    rows = rows_for(run, data, split, root, options)
+    run.model.check_match(rows, labels=True)
+    labelled = rows.with_labels_only()
+    rows.hierarchy.require_closed(labelled.Y)
+    if not len(labelled):
+        raise DataError(f"{rows.name or 'the data'}: no row has labels to compare predictions with")
+    return labelled, len(rows) - len(labelled)
+
+
+def rows_to_examine(run: Run, data: list[str | Path], options: Options, root: Root) -> Dataset | None:
+    """Rows for `rarenode doctor`: labelled or not, or those of the catalogue; None if there are none."""
+    if not data:
+        return rows_for(run, None, None, root) if run.model.source in catalogue() else None
+    source = data[0] if len(data) == 1 else data
+    reading = run.model.reading
+    wanted = (options or {}).get("labels") or (() if reading is None else reading.labels)
+    try:
+        return rows_for(run, source, None, root, options, labels=bool(wanted) or reading is None)
+    except ArgumentError:
+        if reading is None or (options or {}).get("labels"):
+            raise
+        return rows_for(run, source, None, root, options, labels=False)  # the columns of labels are not there
+
+
+def was_trained_on(run: Run, rows: Dataset, split: SplitName | None) -> bool:
+    """Whether these rows were used for training, as far as is known: the same rows, split or file."""
+    model = run.model
+    if rows.name in catalogue():
+        return rows.name == model.source and split in ("train", "valid")
+    here = replace(rows, scored=model.scored).fingerprint
+    if here in {model.fingerprints.get(name) for name in ("data", "train", "valid")}:
+        return True
+    return bool(rows.name) and is_same_file(rows.name, model.source)
+
+
+def own_unseen_rows(run: Run, root: Root, options: Options = None) -> Unseen:
+    """The test rows of the run's own data, or else its validation rows or the rows that were held out.
+
+    Raises:
+        ArgumentError: the run does not say which data these are, or all rows were used for training.
+        MissingFileError: they are no longer there.
+        DataError: they are no longer the same.
+    """
+    model = run.model
+    data, given = _own_files(run, options)
+    reading = reading_for(run, given)
+    opened = open_data(data, root, options=reading, expected=model.expects)
+    if isinstance(opened, DatasetSplits):
+        rows = opened.train
+        opened = replace(opened, test=usable_rows(opened.test, model.encoder, model.settings, None))
+    else:
+        rows = usable_rows(opened, model.encoder, model.settings, None).with_labels_only()
+        if replace(rows, scored=model.scored).fingerprint != model.fingerprints.get("data"):
+            raise DataError(f"{rows.name} has changed since {run.folder} was trained on it; name the rows to evaluate")
+    valid = run.files.start().valid
+    validation = None
+    if valid is not None:
+        validation = validation_rows(valid, rows, reading, root)
+        validation = usable_rows(validation, model.encoder, model.settings, None)
+    unseen = unseen_rows(run, opened, rows, validation)
+    if unseen is None:
+        raise ArgumentError(f"{run.folder} was trained on all rows of {rows.name}; name other rows")
+    return unseen
+
+
+def _own_files(run: Run, options: Options) -> tuple[Data, Mapping[str, Any]]:
+    """The files that the run was trained on, and how they were read, but for the options that are given."""
+    start = run.files.start()
+    if start.data is None:
+        raise ArgumentError(f"{run.folder} does not say which files it was trained on; name the data")
+    for path in [start.data] if isinstance(start.data, str) else start.data:
+        if not exists(path) and not files_like(Path(path)):
+            where = "" if Path(path).is_absolute() else " in the current folder"
+            raise MissingFileError(f"{run.folder} was trained on {path}, which is not there{where}; name the data")
+    return start.data, {**(start.options or {}), **(options or {})}
