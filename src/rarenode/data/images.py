@@ -28,7 +28,7 @@ from rarenode.data.decoding import SUFFIXES, thumbnail
 from rarenode.errors import DataError, FileFormatError, MissingFileError
 
 MOST_BYTES = 1 << 29
-"""A larger file is not read: a picture with as many pixels as `decode` takes has fewer even without compression."""
+"""A larger file is not read. So many has an RGB picture of the most pixels that `decode` takes, without compression."""
 MOST_RATIO, RATIO_FROM = 100, 1 << 26
 """Files in an archive of so many bytes or more may not be so many times larger than they are packed."""
 BLOCK = 1 << 20
