@@ -77,6 +77,12 @@ def test_an_embedding_does_not_depend_on_the_other_pictures(module: nn.Module) -
     assert encoder.encode(pixels[:0]).shape == (0, encoder.width)
 
 
+def test_large_pictures_are_encoded_fewer_at_a_time() -> None:
+    module = nn.Sequential(nn.Conv2d(3, 2, 3, stride=3), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    sizes = (32, 224, 384, 512, 1024, 2048)
+    assert [Encoder.from_module(module, size=size).rows_together for size in sizes] == [8, 8, 8, 5, 1, 1]
+
+
 def test_folding_does_not_change_the_result() -> None:
     module = Small()
     made = folded(module, 10)

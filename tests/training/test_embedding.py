@@ -19,7 +19,7 @@ from platformdirs import user_cache_path
 
 from rarenode import Dataset, Hierarchy
 from rarenode.data.decoding import Crop, decode, to_square
-from rarenode.data.images import Images
+from rarenode.data.images import ImageFile, Images
 from rarenode.data.table_options import TableOptions
 from rarenode.errors import DataError
 from rarenode.models.encoder import ROWS_TOGETHER, Encoder
@@ -254,7 +254,7 @@ FILLING = """
 import sys
 import numpy as np
 from tests.encoders import plain_encoder
-from rarenode.data.images import Images
+from rarenode.data.images import ImageFile, Images
 from rarenode.training import embedding
 
 embedding.ROWS_IN_A_FILE = 8
@@ -313,6 +313,23 @@ def test_pixels(folder: Path) -> None:
     assert (found == np.stack(right)).all()
     assert decode_all(images, crop).computed == 0
     assert pixels(images[3:5], Crop(8, 8)).shape == (2, 8 * 8 * 3)
+
+
+def test_few_large_pictures_are_decoded_ahead(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model file may ask for squares of 50 megabytes each."""
+    read: list[str] = []
+    plain = ImageFile.read
+
+    def read_and_note(file: ImageFile) -> bytes:
+        read.append(file.name)
+        return plain(file)
+
+    monkeypatch.setattr(ImageFile, "read", read_and_note)
+    monkeypatch.setattr(embedding, "BYTES_AHEAD", 7 * 3 * 64**2)
+    crop = Crop(64, 64)
+    for row, _ in enumerate(embedding._decoded(Images.below(folder), np.arange(ROWS), crop, 1, lambda _: False)):
+        assert len(read) <= row + 8
+    assert len(read) == ROWS
 
 
 def spoil(folder: Path) -> None:

@@ -122,12 +122,13 @@ class Encoder:
         """How many pictures are encoded at once, the last ones padded.
 
         Convolutions compute each picture by itself. Matrix products on the CPU sum the rows at the end of a batch in
-        another order than the others, so networks with those encode one picture at a time.
+        another order than the others, so networks with those encode one picture at a time. Large pictures are fewer,
+        so that memory stays bounded.
         """
         if self.device != "cpu":
             return ROWS_ON_DEVICE
         has_products = any(isinstance(part, torch.nn.Linear) for part in self.module.modules())
-        return 1 if has_products else ROWS_TOGETHER
+        return 1 if has_products else min(ROWS_TOGETHER, self.input.rows_at_a_time)
 
     def encode(self, pixels: NDArray[np.uint8]) -> Floats:
         """Embeddings (rows, width) of pixels (rows, size * size * 3). A row's do not depend on the other rows."""
@@ -236,7 +237,7 @@ def folded(module: torch.nn.Module, size: int) -> torch.nn.Module:
             if conv.out_channels == norm.num_features and norm.track_running_stats:
                 setattr(parent, first, torch.nn.utils.fuse_conv_bn_eval(conv, norm))
                 setattr(parent, second, torch.nn.Identity())
-    example = torch.rand(2, 3, size, size, generator=torch.Generator().manual_seed(0))
+    example = torch.rand(1, 3, size, size, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         expected, found = original(example), result(example)
     close = torch.allclose(found, expected, rtol=1e-3, atol=1e-4 * float(expected.abs().max().clamp(min=1e-6)))

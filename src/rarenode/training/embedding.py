@@ -41,8 +41,8 @@ ENVIRONMENT_VARIABLE = "RARENODE_CACHE"
 SUFFIX = ".safetensors"
 ROWS_IN_A_FILE, SECONDS_IN_A_FILE = 512, 30.0
 """A file of the cache is written after so many embeddings, or so many seconds."""
-AHEAD = 4 * ROWS_ON_DEVICE
-"""Pictures that are decoded before the encoder needs them."""
+AHEAD, BYTES_AHEAD = 4 * ROWS_ON_DEVICE, 1 << 28
+"""Pictures that are decoded before the encoder needs them, and the bytes of their pixels."""
 MOST_SHOWN = 10
 SMALL = 32
 """Pixels on each side of a picture that is decoded only to see whether it can be."""
@@ -293,10 +293,12 @@ def _decoded(
 
     waiting: deque[tuple[int, Future[tuple[bytes, _Decoded | str | None]]]] = deque()
     left = iter(rows.tolist())
-    pool = ThreadPoolExecutor(available_threads(n_jobs))
+    threads = available_threads(n_jobs)
+    ahead = min(AHEAD, max(2 * threads, BYTES_AHEAD // (3 * crop.size**2)))
+    pool = ThreadPoolExecutor(threads)
     try:
         while True:
-            while len(waiting) < AHEAD and (row := next(left, None)) is not None:
+            while len(waiting) < ahead and (row := next(left, None)) is not None:
                 waiting.append((row, pool.submit(work, images.file(row))))
             if not waiting:
                 return
