@@ -2,7 +2,8 @@
 
 What is computed from pictures (pixels at a certain size, embeddings by an encoder) depends on each picture alone. It
 is therefore kept beside them in memory, for all rows that are taken from the same `Images`: folds, validation rows and
-reports find it there. `rarenode.training.embedding` also keeps embeddings on disk.
+reports find it there. `rarenode.training.embedding` also keeps embeddings on disk. A file that changes later is not
+looked at again by the same `Images`; new ones see it.
 """
 
 from __future__ import annotations
@@ -90,6 +91,7 @@ class Images:
         self._digests: NDArray[np.uint8] = np.zeros((len(self._all), DIGEST_BYTES), dtype=np.uint8)
         self._has_digest = np.zeros(len(self._all), dtype=np.bool_)
         self._values: dict[str, tuple[NDArray[Any], NDArray[np.bool_]]] = {}
+        self._notes: dict[int, str] = {}
 
     @classmethod
     def from_paths(cls, paths: Iterable[Path | str]) -> Images:
@@ -177,6 +179,18 @@ class Images:
     def forget(self, key: str) -> None:
         """Free the memory of numbers that are no longer needed."""
         self._values.pop(key, None)
+
+    def keep_note(self, row: int, note: str) -> None:
+        """Keep what is odd about a picture; nothing is, if the note is empty."""
+        if note:
+            self._notes[int(self._rows[row])] = note
+
+    @property
+    def notes(self) -> dict[int, str]:
+        """Row -> what is odd about its picture, as far as it has been decoded, now or for the cache of embeddings."""
+        if not self._notes:
+            return {}
+        return {row: self._notes[place] for row, place in enumerate(self._rows.tolist()) if place in self._notes}
 
     def keep_digest(self, row: int, digest: bytes) -> None:
         """Keep the sha256 of a picture's bytes, which `digests` then need not read."""

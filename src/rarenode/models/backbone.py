@@ -19,8 +19,8 @@ from rarenode._io.text import counted
 from rarenode.errors import ArgumentError
 from rarenode.models.budget import Budget, within
 
-OPERATIONS, OPERATIONS_BY_ARRAY = 1_000, 20
-"""What it may take to build a network, or to look at a picture, for each array of weights; 2 to 6 are usual."""
+OPERATIONS, OPERATIONS_BY_ARRAY = 1_000, 12
+"""What it may take to build a network, or to look at a picture, for each array of weights; 2 to 8 are usual."""
 NUMBERS, NUMBERS_BY_WEIGHT = 1 << 24, 4
 """What it may take to build it, for each weight; 2 are usual, to make and to fill the arrays, and some small tables."""
 MOST_WORK, MOST_ARRAY = 1 << 34, 1 << 28
