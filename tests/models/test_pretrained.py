@@ -70,6 +70,19 @@ def test_embeddings_do_not_depend_on_the_other_pictures(tmp_path: Path, kind: st
 
 
 @pytest.mark.parametrize("kind", list(TINY))
+def test_embeddings_do_not_depend_on_the_number_of_threads(tmp_path: Path, kind: str) -> None:
+    encoder = load_encoder(str(tiny_encoder(tmp_path / "tiny", kind)), size=SIZE)
+    pixels, before = noise(3 * ROWS_TOGETHER + 1, SIZE), torch.get_num_threads()
+    expected = encoder.encode(pixels)
+    try:
+        for number in (1, 2, 3):
+            torch.set_num_threads(number)
+            assert (encoder.encode(pixels, number) == expected).all()
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("kind", list(TINY))
 def test_every_kind_of_encoder_is_built_from_its_description(tmp_path: Path, kind: str) -> None:
     encoder = load_encoder(str(tiny_encoder(tmp_path / "tiny", kind)), size=SIZE)
     shapes = {name: array.shape for name, array in encoder.arrays().items()}

@@ -60,11 +60,11 @@ class Counting:
         self.rows, self.most = 0, most
         compute = Encoder.encode
 
-        def counted(encoder: Encoder, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+        def counted(encoder: Encoder, pixels: NDArray[np.uint8], threads: int = 1) -> NDArray[np.float32]:
             if self.most is not None and self.rows + len(pixels) > self.most:
                 raise KeyboardInterrupt
             self.rows += len(pixels)
-            return compute(encoder, pixels)
+            return compute(encoder, pixels, threads)
 
         monkeypatch.setattr(Encoder, "encode", counted)
 

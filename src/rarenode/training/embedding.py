@@ -107,10 +107,13 @@ def embed(
     problems: dict[int, str] = {}
     batch: list[tuple[int, bytes, _Decoded]] = []
     computed = done = 0
+    threads = available_threads(n_jobs)
+    most = encoder.rows_in_parallel(threads)
 
     def encode() -> None:
         nonlocal computed
-        values = encoder.encode(np.stack([each.pixels for _, _, each in batch]))
+        with limited_threads(n_jobs):
+            values = encoder.encode(np.stack([each.pixels for _, _, each in batch]), threads)
         images.keep(key, np.array([row for row, _, _ in batch]), values)
         there.add([digest for _, digest, _ in batch], values, [each.note for _, _, each in batch])
         computed += len(batch)
@@ -119,21 +122,20 @@ def embed(
     try:
         while len(missing):
             found: list[tuple[int, bytes]] = []
-            with limited_threads(n_jobs):
-                for row, digest, decoded in _decoded(images, missing, encoder.crop, n_jobs, there.has):
-                    done += 1
-                    if isinstance(decoded, str):
-                        problems[row] = decoded
-                    elif decoded is None:
-                        found.append((row, digest))
-                    else:
-                        batch.append((row, digest, decoded))
-                        images.keep_note(row, decoded.note)
-                    if len(batch) == encoder.rows_together:
-                        encode()
-                    display.update(done, f"{done:,} of {total:,} pictures", "pictures/s")
-                if batch:
+            for row, digest, decoded in _decoded(images, missing, encoder.crop, n_jobs, there.has):
+                done += 1
+                if isinstance(decoded, str):
+                    problems[row] = decoded
+                elif decoded is None:
+                    found.append((row, digest))
+                else:
+                    batch.append((row, digest, decoded))
+                    images.keep_note(row, decoded.note)
+                if len(batch) == most:
                     encode()
+                display.update(done, f"{done:,} of {total:,} pictures", "pictures/s")
+            if batch:
+                encode()
             missing = np.array([row for row, _ in found], dtype=np.int64)
             values, is_there, notes = there.get([digest for _, digest in found])
             images.keep(key, missing[is_there], values[is_there])
