@@ -24,6 +24,7 @@ from rich.table import Table
 from bench.measuring import in_own_process
 from rarenode.data.images import Images
 from rarenode.data.reef import draw_reef
+from rarenode.engines import available_threads
 from rarenode.models.pretrained import load_encoder
 from rarenode.training.embedding import embed
 
@@ -68,7 +69,7 @@ def _work(kind: str, encoder: Any, paths: list[Path], folder: Path) -> Callable[
         return lambda _: [_compute(model, images) for _ in range(0, len(paths), BATCH)]
     if kind == "rarenode network alone":
         pixels = np.random.default_rng(0).integers(0, 256, (PICTURES, encoder.input.width), dtype=np.uint8)
-        return lambda _: encoder.encode(pixels)
+        return lambda _: encoder.encode(pixels, available_threads())
     if kind == "rarenode":
         return lambda number: embed(Images.from_paths(paths), encoder, cache=folder / str(number))
     return lambda _: embed(Images.from_paths(paths), encoder, cache=folder / "kept")

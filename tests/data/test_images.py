@@ -7,6 +7,7 @@ import os
 import shutil
 import struct
 import threading
+import tracemalloc
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -284,6 +285,32 @@ def test_a_member_that_unpacks_to_too_much(
     assert ("more than the 1,000" if claimed is None else "cannot be unpacked") in problem
 
 
+def test_a_large_member_that_is_packed_into_next_to_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No picture shrinks to a hundredth, but for those of one colour without compression of their own, if small."""
+    monkeypatch.setattr(images_module, "RATIO_FROM", 100_000)
+    path = tmp_path / "bomb.zip"
+    noise = np.random.default_rng(0).integers(0, 256, 100_000, dtype=np.uint8).tobytes()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("small.bmp", bytes(99_999))
+        archive.writestr("large.bmp", bytes(100_000))
+        archive.writestr("noise.bmp", noise)
+    assert ImageFile(path, "small.bmp").read() == bytes(99_999)
+    assert ImageFile(path, "noise.bmp").read() == noise
+    assert "100,000 bytes, more than 100 times" in unreadable(ImageFile(path, "large.bmp"))
+
+
+def test_a_member_is_unpacked_into_its_own_size_of_memory(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(0, 16, 40_000, dtype=np.uint8).tobytes()
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("large.ppm", 1_000 * noise)
+    tracemalloc.start()
+    try:
+        assert len(ImageFile(tmp_path / "a.zip", "large.ppm").read()) == 1_000 * len(noise)
+        assert tracemalloc.get_traced_memory()[1] < 1.3 * 1_000 * len(noise)
+    finally:
+        tracemalloc.stop()
+
+
 def test_an_archive_that_is_replaced_is_read_anew(folder: Path) -> None:
     archive = zipped(folder)
     file = ImageFile(archive, "a.png")
@@ -292,6 +319,24 @@ def test_an_archive_that_is_replaced_is_read_anew(folder: Path) -> None:
     before = archive.stat().st_mtime_ns
     zipped(folder)
     os.utime(archive, ns=(before + 10**9, before + 10**9))
+    assert file.read() == content(77)
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_an_archive_that_is_replaced_by_one_of_the_same_time(folder: Path, tmp_path: Path, in_place: bool) -> None:
+    archive = zipped(folder, compression=zipfile.ZIP_STORED)
+    file, before = ImageFile(archive, "a.png"), archive.stat()
+    assert file.read() == content(0)
+    (folder / "a.png").write_bytes(content(77))
+    assert len(content(77)) == len(content(0))
+    if in_place:
+        zipped(folder, compression=zipfile.ZIP_STORED)
+    else:
+        aside = archive.rename(tmp_path / "before.zip")
+        zipped(folder, compression=zipfile.ZIP_STORED)
+        assert aside.exists()  # so that its place on the disk is not used again
+    os.utime(archive, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (archive.stat().st_mtime_ns, archive.stat().st_size) == (before.st_mtime_ns, before.st_size)
     assert file.read() == content(77)
 
 

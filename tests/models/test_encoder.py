@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -75,6 +79,59 @@ def test_an_embedding_does_not_depend_on_the_other_pictures(module: nn.Module) -
     for first in (1, 3, 7):
         assert (encoder.encode(pixels[first:]) == together[first:]).all()
     assert encoder.encode(pixels[:0]).shape == (0, encoder.width)
+
+
+class Threads(nn.Module):
+    """Returns how many threads torch uses, and counts how many pictures are computed at the same time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now, self.most, self.lock = [0], [0], threading.Lock()
+
+    def __deepcopy__(self, memo: Any) -> Threads:
+        return self
+
+    def forward(self, X: Tensor) -> Tensor:
+        with self.lock:
+            self.now[0] += 1
+            self.most[0] = max(self.most[0], self.now[0])
+        time.sleep(0.02)
+        with self.lock:
+            self.now[0] -= 1
+        return torch.full((len(X), 1), float(torch.get_num_threads()))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_each_batch_is_computed_by_one_thread(threads: int) -> None:
+    """Several that share one sum in another order than another number of them."""
+    module = Threads()
+    encoder = replace(Encoder.from_module(module, size=10), config={"model_type": "of the library"})
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        found = encoder.encode(noise(8 * ROWS_TOGETHER, 10), threads)
+        assert torch.get_num_threads() == 2
+        with ThreadPoolExecutor(1) as later:
+            assert later.submit(torch.get_num_threads).result() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert (found == 1).all()
+    assert module.most[0] == threads
+
+
+def test_a_network_of_another_kind_computes_one_batch_after_the_other() -> None:
+    """It may keep something from one to the next."""
+    module = Threads()
+    Encoder.from_module(module, size=10).encode(noise(8 * ROWS_TOGETHER, 10), 3)
+    assert module.most[0] == 1
+
+
+def test_large_pictures_are_encoded_fewer_at_a_time() -> None:
+    module = nn.Sequential(nn.Conv2d(3, 2, 3, stride=3), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    sizes = (32, 224, 384, 512, 1024, 2048)
+    encoders = [replace(Encoder.from_module(module, size=size), config={}) for size in sizes]
+    assert [encoder.rows_together for encoder in encoders] == [8, 8, 8, 5, 1, 1]
+    assert [encoder.rows_in_parallel(6) for encoder in encoders] == [48, 48, 32, 20, 5, 1]
 
 
 def test_folding_does_not_change_the_result() -> None:

@@ -15,8 +15,9 @@ from safetensors.torch import load_file, save_file
 
 from rarenode.data.decoding import Crop
 from rarenode.errors import ArgumentError, MissingFileError
+from rarenode.models.described import from_description, materialised
 from rarenode.models.encoder import IMAGENET_DEVIATION, IMAGENET_MEAN, ROWS_TOGETHER
-from rarenode.models.pretrained import from_description, load_encoder, materialised
+from rarenode.models.pretrained import load_encoder
 from tests.encoders import SIZE, TINY, encoder_folder, noise, tiny_encoder, tiny_model
 
 transformers = pytest.importorskip("transformers")
@@ -68,6 +69,27 @@ def test_embeddings_do_not_depend_on_the_other_pictures(tmp_path: Path, kind: st
         assert (encoder.encode(pixels[row : row + 1]) == together[row]).all()
 
 
+@pytest.mark.parametrize("kind", list(TINY))
+def test_embeddings_do_not_depend_on_the_number_of_threads(tmp_path: Path, kind: str) -> None:
+    encoder = load_encoder(str(tiny_encoder(tmp_path / "tiny", kind)), size=SIZE)
+    pixels, before = noise(3 * ROWS_TOGETHER + 1, SIZE), torch.get_num_threads()
+    expected = encoder.encode(pixels)
+    try:
+        for number in (1, 2, 3):
+            torch.set_num_threads(number)
+            assert (encoder.encode(pixels, number) == expected).all()
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("kind", list(TINY))
+def test_every_kind_of_encoder_is_built_from_its_description(tmp_path: Path, kind: str) -> None:
+    encoder = load_encoder(str(tiny_encoder(tmp_path / "tiny", kind)), size=SIZE)
+    shapes = {name: array.shape for name, array in encoder.arrays().items()}
+    again = materialised(from_description(encoder.describe(), None, shapes), encoder.arrays())
+    assert again.fingerprint == encoder.fingerprint
+
+
 @pytest.mark.parametrize("kind", ["vit", "dinov2"])
 def test_a_transformer_looks_at_pictures_of_any_size(tmp_path: Path, kind: str) -> None:
     folder = str(tiny_encoder(tmp_path / "tiny", kind))
@@ -92,7 +114,8 @@ def test_the_class_token_of_two_towers(tmp_path: Path) -> None:
     with torch.no_grad():
         expected = model.vision_model(normalised(pixels, SIZE)).last_hidden_state[:, 0]
     np.testing.assert_allclose(encoder.encode(pixels), expected.numpy(), rtol=2e-4, atol=2e-5)
-    again = materialised(from_description(encoder.describe(), None), encoder.arrays())
+    shapes = {name: array.shape for name, array in encoder.arrays().items()}
+    again = materialised(from_description(encoder.describe(), None, shapes), encoder.arrays())
     assert (again.encode(pixels) == encoder.encode(pixels)).all()
 
 
@@ -254,6 +277,8 @@ def test_sizes_and_names(encoder_folder: Path) -> None:
     for empty in ("", "random:"):
         with pytest.raises(ArgumentError, match="empty"):
             load_encoder(empty)
+    with pytest.raises(ArgumentError, match=r"a picture of 4096 x 4096 pixels takes an array"):
+        load_encoder("random:vit", size=4096)
     with pytest.raises(ArgumentError, match=r"cannot look at pictures of 3 x 3 pixels"):
         load_encoder("random:dinov2", size=3)
 

@@ -19,13 +19,12 @@ from platformdirs import user_cache_path
 
 from rarenode import Dataset, Hierarchy
 from rarenode.data.decoding import Crop, decode, to_square
-from rarenode.data.images import Images
+from rarenode.data.images import ImageFile, Images
 from rarenode.data.table_options import TableOptions
 from rarenode.errors import DataError
 from rarenode.models.encoder import ROWS_TOGETHER, Encoder
-from rarenode.training import embedding
+from rarenode.training import embedding, embedding_cache
 from rarenode.training.embedding import (
-    cache_folder,
     check_images,
     decode_all,
     describe_problems,
@@ -34,7 +33,8 @@ from rarenode.training.embedding import (
     pixels,
     usable,
 )
-from tests.data.picture_files import encoded, gradient
+from rarenode.training.embedding_cache import cache_folder
+from tests.data.picture_files import encoded, gradient, sixteen_bits
 from tests.encoders import cache, plain_encoder
 
 __all__ = ["cache"]
@@ -60,11 +60,11 @@ class Counting:
         self.rows, self.most = 0, most
         compute = Encoder.encode
 
-        def counted(encoder: Encoder, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+        def counted(encoder: Encoder, pixels: NDArray[np.uint8], threads: int = 1) -> NDArray[np.float32]:
             if self.most is not None and self.rows + len(pixels) > self.most:
                 raise KeyboardInterrupt
             self.rows += len(pixels)
-            return compute(encoder, pixels)
+            return compute(encoder, pixels, threads)
 
         monkeypatch.setattr(Encoder, "encode", counted)
 
@@ -218,14 +218,14 @@ def test_a_file_that_vanishes_is_computed_again(
     """As when someone empties the cache while it is used."""
     right = expected(folder, encoder)
     embed(Images.below(folder), encoder)
-    has = embedding.EmbeddingCache.has
+    has = embedding_cache.EmbeddingCache.has
 
-    def has_and_remove(there: embedding.EmbeddingCache, digest: bytes) -> bool:
+    def has_and_remove(there: embedding_cache.EmbeddingCache, digest: bytes) -> bool:
         found = has(there, digest)
         shutil.rmtree(cache, ignore_errors=True)
         return found
 
-    monkeypatch.setattr(embedding.EmbeddingCache, "has", has_and_remove)
+    monkeypatch.setattr(embedding_cache.EmbeddingCache, "has", has_and_remove)
     assert (embeddings(Images.below(folder), encoder) == right).all()
 
 
@@ -234,7 +234,7 @@ def test_a_folder_that_cannot_be_written_costs_one_warning(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("RARENODE_CACHE", str(tmp_path / "file" / "cache"))
-    monkeypatch.setattr(embedding, "ROWS_IN_A_FILE", ROWS_TOGETHER)  # several files
+    monkeypatch.setattr(embedding_cache, "ROWS_IN_A_FILE", ROWS_TOGETHER)  # several files
     right = expected(folder, encoder)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -254,10 +254,10 @@ FILLING = """
 import sys
 import numpy as np
 from tests.encoders import plain_encoder
-from rarenode.data.images import Images
-from rarenode.training import embedding
+from rarenode.data.images import ImageFile, Images
+from rarenode.training import embedding, embedding_cache
 
-embedding.ROWS_IN_A_FILE = 8
+embedding_cache.ROWS_IN_A_FILE = 8
 print("ready", flush=True)
 sys.stdin.readline()
 images = Images.below(sys.argv[1])
@@ -315,6 +315,23 @@ def test_pixels(folder: Path) -> None:
     assert pixels(images[3:5], Crop(8, 8)).shape == (2, 8 * 8 * 3)
 
 
+def test_few_large_pictures_are_decoded_ahead(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model file may ask for squares of 50 megabytes each."""
+    read: list[str] = []
+    plain = ImageFile.read
+
+    def read_and_note(file: ImageFile) -> bytes:
+        read.append(file.name)
+        return plain(file)
+
+    monkeypatch.setattr(ImageFile, "read", read_and_note)
+    monkeypatch.setattr(embedding, "BYTES_AHEAD", 7 * 3 * 64**2)
+    crop = Crop(64, 64)
+    for row, _ in enumerate(embedding._decoded(Images.below(folder), np.arange(ROWS), crop, 1, lambda _: False)):
+        assert len(read) <= row + 8
+    assert len(read) == ROWS
+
+
 def spoil(folder: Path) -> None:
     (folder / "03.png").write_bytes(b"no picture")
     (folder / "05.png").unlink()
@@ -354,6 +371,28 @@ def test_bad_pictures_are_all_named_at_once(folder: Path, encoder: Encoder, trai
     assert kept.ids == tuple(str(folder / name) for name in names if name not in ("03.png", "05.png", "07.png"))
     assert kept.X.names == kept.ids
     assert any("left out" in note for note in kept.notes)
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize("train_encoder", [False, True])
+def test_notes_do_not_depend_on_what_is_known_already(folder: Path, encoder: Encoder, train_encoder: bool) -> None:
+    spoil(folder)
+    names = ["08.png", "01.png", "09.png", "02.png"]
+    (folder / "09.png").write_bytes(sixteen_bits(np.arange(0, 3600, 300, dtype=np.uint16).reshape(3, 4), "PNG"))
+    note = "unusual pictures: 1 of one colour; 1 16 bit with values of 12 bits"
+    data = rows_of(folder, names)
+    first = usable(data, encoder, train_encoder=train_encoder)
+    assert first.notes == (note,)
+    assert usable(data, encoder, train_encoder=train_encoder).notes == (note,)  # known in memory
+    assert usable(first, encoder, train_encoder=train_encoder).notes == (note,)
+    assert usable(data.take(np.array([1, 2])), encoder, train_encoder=train_encoder).notes == (
+        "unusual pictures: 1 16 bit with values of 12 bits",
+    )
+    anew = rows_of(folder, names[::-1])
+    assert usable(anew, encoder, train_encoder=train_encoder).notes == (  # known on disk
+        "unusual pictures: 1 16 bit with values of 12 bits; 1 of one colour",
+    )
+    assert embed(rows_of(folder, names).X, encoder).notes == {0: "of one colour", 2: "16 bit with values of 12 bits"}
 
 
 @pytest.mark.usefixtures("cache")

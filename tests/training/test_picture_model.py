@@ -68,11 +68,12 @@ def test_it_loads(folder: Path) -> None:
 
 CONFIGS: list[Any] = [
     ({"depths": [10**9, 1]}, "depths"),
-    ({"depths": [150, 150]}, "depths"),
-    ({"depths": [1] * 3000, "hidden_sizes": [8] * 3000}, "values"),
+    ({"depths": [150, 150]}, "operations"),
+    ({"depths": [10_000, 10_000]}, "operations"),
+    ({"depths": [1] * 3000, "hidden_sizes": [8] * 3000}, "operations"),
     ({"hidden_sizes": [8, 10**7]}, "hidden_sizes"),
-    ({"hidden_sizes": [100_000, 100_000]}, "100000 numbers"),
-    ({"hidden_sizes": [100_000, 16]}, "bytes"),
+    ({"hidden_sizes": [10_000, 10_000]}, "6,206 weights in 36 arrays, takes arrays of more than"),
+    ({"hidden_sizes": [100_000, 16]}, "hidden_sizes"),
     ({"embedding_size": 10**12}, "embedding_size"),
     ({"embedding_size": 1e300}, "embedding_size"),
     ({"embedding_size": -8}, "encoder"),
@@ -92,7 +93,19 @@ CONFIGS: list[Any] = [
     ({"quantization_config": {"quant_method": "awq"}}, "quantization_config"),
     ({"architecture": "hf-hub:someone/model"}, "address"),
     ({"filler": "x" * 200_000}, "too long"),
-    ({"model_type": "vit", "num_hidden_layers": 200, "hidden_size": 96_000, "num_attention_heads": 1}, "encoder"),
+    ({"model_type": "vit", "num_hidden_layers": 200, "hidden_size": 96_000, "num_attention_heads": 1}, "hidden_size"),
+    ({"model_type": "vit", "num_hidden_layers": 200, "hidden_size": 9_600, "num_attention_heads": 1}, "weights"),
+    ({"model_type": "vit", "image_size": 8_000, "patch_size": 1, "hidden_size": 16}, "weights"),
+    ({"model_type": "levit", "image_size": 2_000}, "steps"),
+    ({"model_type": "levit", "image_size": 10_000}, "steps"),
+    ({"model_type": "efficientnet", "depth_coefficient": 1_000.0}, "weights"),
+    ({"model_type": "efficientnet", "depth_coefficient": 1e-4, "num_block_repeats": [10_000] * 7}, "encoder"),
+    ({"model_type": "efficientnet", "num_block_repeats": [10_000] * 7}, "weights"),
+    ({"model_type": "efficientnet", "width_coefficient": 10_000.0}, "weights"),
+    ({"model_type": "swin", "window_size": 10_000}, "encoder"),
+    ({"model_type": "swinv2", "window_size": 5_000}, "encoder"),
+    ({"model_type": "rt_detr", "anchor_image_size": [10_000, 10_000]}, "cannot look at pictures"),
+    ({"model_type": "detr"}, "encoder"),
 ]
 
 

@@ -74,6 +74,19 @@ def read_note(path: Path) -> str:
     return str(note)
 
 
+def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """The shapes of all arrays in a file, without reading them.
+
+    Raises:
+        FileFormatError: the file is damaged.
+    """
+    try:
+        with safe_open(path, framework="numpy") as content:
+            return {name: tuple(content.get_slice(name).get_shape()) for name in content.keys()}  # noqa: SIM118 (no dict)
+    except SafetensorError as error:
+        raise FileFormatError(path, None, f"it is damaged or no safetensors file ({error})") from None
+
+
 def read_arrays(path: Path, layout: Layout) -> Arrays:
     """Exactly the arrays of a layout; those with a note are compared with their checksum.
 

@@ -16,6 +16,10 @@ not a picture                `DataError`; `FORMATS` are known
 Only the formats of `FORMATS` are opened, so the rest of Pillow's decoders is out of reach of a hostile file. An MPO
 file, as cameras with two lenses write it, is a JPEG, and its further pictures are previews.
 
+Besides the picture as Pillow decodes it, memory is needed for the result only: values are converted a few rows at a
+time, and a very large picture that is going to be scaled down is reduced meanwhile. Pillow itself takes 4 bytes for
+each pixel at most, but 16 for one of WebP, whose decoder keeps several copies.
+
 What Pillow has to say about large pictures and odd metadata is not shown: it does not name the file.
 """
 
@@ -23,6 +27,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +43,14 @@ TWELVE_BITS = 4095
 SIXTEEN_BITS = 65535
 THUMBNAIL_QUALITY = 80
 BLANK = "of one colour"
+ORIENTATION = 0x0112
+"""The EXIF tag that says how a picture is turned."""
+VERY_LARGE = 1 << 26
+"""Pictures of more pixels, which no camera takes, are reduced while they are converted."""
+PIXELS_AT_A_TIME = 1 << 20
+
+Strip = Callable[[Image.Image], Image.Image]
+"""Some rows of a picture -> the same in RGB."""
 
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
 warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
@@ -66,8 +79,9 @@ def decode(content: bytes, near: int | None = None) -> Decoded:
 
     Args:
         content: the bytes of a file.
-        near: the picture is going to be scaled so that its shorter side has so many pixels; a large JPEG is then
-            decoded at a fraction of its size, never below twice as many. None decodes it at its full size.
+        near: the picture is going to be scaled so that its shorter side has so many pixels; a large JPEG, and a
+            `VERY_LARGE` picture of any kind, is then decoded at a fraction of its size, never below twice as many.
+            None decodes it at its full size.
 
     Raises:
         DataError: it cannot be decoded.
@@ -78,7 +92,9 @@ def decode(content: bytes, near: int | None = None) -> Decoded:
             if near is not None:
                 opened.draft("RGB", (2 * near, 2 * near))
             opened.load()
-            image, note = _as_rgb(ImageOps.exif_transpose(opened))
+            image, note = _as_rgb(opened, _reduction(opened.size, near))
+            image.getexif()[ORIENTATION] = opened.getexif().get(ORIENTATION, 1)
+            ImageOps.exif_transpose(image, in_place=True)
     except UnidentifiedImageError:
         what = "the file is empty" if not content else f"it is not a picture of a known format ({', '.join(FORMATS)})"
         raise DataError(what) from None
@@ -123,36 +139,70 @@ def thumbnail(content: bytes, size: int) -> bytes:
     return out.getvalue()
 
 
-def _as_rgb(image: Image.Image) -> tuple[Image.Image, str]:
-    mode = image.mode
-    if mode == "RGB" and "transparency" not in image.info:
-        return image, ""
-    if mode.startswith("I"):
-        return _from_integers(np.asarray(image).astype(np.int64))
-    if mode == "F":
-        return _from_floats(np.asarray(image))
-    if ("A" in mode and mode != "LAB") or "transparency" in image.info:
-        over = image.convert("RGBA")
-        white = Image.new("RGBA", over.size, "white")
-        return Image.alpha_composite(white, over).convert("RGB"), ""
-    return image.convert("RGB"), ""
+def _reduction(size: tuple[int, int], near: int | None) -> int:
+    """How many pixels become one, on each side, before a picture is scaled further."""
+    width, height = size
+    if near is None or width * height <= VERY_LARGE:
+        return 1
+    return max(1, min(size) // (2 * near))
 
 
-def _from_integers(values: NDArray[np.int64]) -> tuple[Image.Image, str]:
-    low, high = int(values.min()), int(values.max())
+def _as_rgb(image: Image.Image, reduction: int) -> tuple[Image.Image, str]:
+    if image.mode == "RGB" and "transparency" not in image.info:
+        return (image if reduction == 1 else image.reduce(reduction)), ""
+    convert, note = _conversion(image)
+    width, height = (-(-side // reduction) for side in image.size)
+    result = Image.new("RGB", (width, height))
+    for top, strip in _strips(image, reduction):
+        rows = convert(strip)
+        result.paste(rows if reduction == 1 else rows.reduce(reduction), (0, top // reduction))
+    return result, note
+
+
+def _strips(image: Image.Image, multiple: int = 1) -> Iterator[tuple[int, Image.Image]]:
+    """Some rows at a time, from top to bottom, each time a multiple of so many, with the number of the first one."""
+    rows = max(1, PIXELS_AT_A_TIME // (image.width * multiple)) * multiple
+    for top in range(0, image.height, rows):
+        yield top, image.crop((0, top, image.width, min(top + rows, image.height)))
+
+
+def _conversion(image: Image.Image) -> tuple[Strip, str]:
+    """How rows of a picture become RGB, and what is odd about it."""
+    if image.mode.startswith("I"):
+        return _from_integers(*_range(image))
+    if image.mode == "F":
+        return _from_floats(*_range(image))
+    if ("A" in image.mode and image.mode != "LAB") or "transparency" in image.info:
+        return _over_white, ""
+    return lambda strip: strip.convert("RGB"), ""
+
+
+def _range(image: Image.Image) -> tuple[float, float]:
+    """The least and the greatest value; NaN if there is one."""
+    strips = (np.asarray(strip) for _, strip in _strips(image))
+    ranges = np.array([(values.min(), values.max()) for values in strips])
+    return ranges[:, 0].min().item(), ranges[:, 1].max().item()
+
+
+def _over_white(strip: Image.Image) -> Image.Image:
+    over = strip.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", over.size, "white"), over).convert("RGB")
+
+
+def _from_integers(low: float, high: float) -> tuple[Strip, str]:
     if low < 0 or high > SIXTEEN_BITS:
         raise DataError(f"its values, {low} to {high}, are not those of 16 bits")
     if high <= TWELVE_BITS:
-        return _grey(values // 16), "16 bit with values of 12 bits"
-    return _grey(values // 257), ""
+        return lambda strip: _grey(np.asarray(strip) // 16), "16 bit with values of 12 bits"
+    return lambda strip: _grey(np.asarray(strip) // 257), ""
 
 
-def _from_floats(values: NDArray[Any]) -> tuple[Image.Image, str]:
-    if not np.isfinite(values).all() or values.min() < 0 or values.max() > 255:
+def _from_floats(low: float, high: float) -> tuple[Strip, str]:
+    if not (low >= 0 and high <= 255):  # nor NaN
         raise DataError("its values are floating point and not from 0 to 255")
-    if values.max() <= 1:
-        return _grey(np.rint(255 * values)), "floating point, from 0 to 1"
-    return _grey(np.rint(values)), "floating point, from 0 to 255"
+    if high <= 1:
+        return lambda strip: _grey(np.rint(255 * np.asarray(strip))), "floating point, from 0 to 1"
+    return lambda strip: _grey(np.rint(np.asarray(strip))), "floating point, from 0 to 255"
 
 
 def _grey(values: NDArray[Any]) -> Image.Image:

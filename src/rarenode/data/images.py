@@ -2,12 +2,15 @@
 
 What is computed from pictures (pixels at a certain size, embeddings by an encoder) depends on each picture alone. It
 is therefore kept beside them in memory, for all rows that are taken from the same `Images`: folds, validation rows and
-reports find it there. `rarenode.training.embedding` also keeps embeddings on disk.
+reports find it there. `rarenode.training.embedding` also keeps embeddings on disk. A file that changes later is not
+looked at again by the same `Images`; new ones see it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
+import shutil
 import stat
 import threading
 import zipfile
@@ -25,8 +28,12 @@ from rarenode.data.decoding import SUFFIXES, thumbnail
 from rarenode.data.folders import files_below
 from rarenode.errors import DataError, FileFormatError, MissingFileError
 
-MOST_BYTES = 1 << 30
-"""A larger file is not read."""
+MOST_BYTES = 1 << 29
+"""A larger file is not read. So many has an RGB picture of the most pixels that `decode` takes, without compression."""
+MOST_RATIO, RATIO_FROM = 100, 1 << 26
+"""Files in an archive of so many bytes or more may not be so many times larger than they are packed."""
+BLOCK = 1 << 20
+"""Bytes that are unpacked at a time."""
 DIGEST_BYTES = 32
 
 _archives = threading.local()
@@ -58,8 +65,7 @@ class ImageFile:
             about = path.stat()
             if not stat.S_ISREG(about.st_mode):  # reading a pipe may never end
                 raise DataError("it cannot be read: it is no ordinary file")
-            if about.st_size > MOST_BYTES:
-                raise DataError(f"it has {about.st_size:,} bytes, more than the {MOST_BYTES:,} of a picture")
+            _check_size(about.st_size)
             return path.read_bytes()
         except (FileNotFoundError, UnicodeError):
             raise DataError("there is no such file") from None
@@ -87,6 +93,7 @@ class Images:
         self._digests: NDArray[np.uint8] = np.zeros((len(self._all), DIGEST_BYTES), dtype=np.uint8)
         self._has_digest = np.zeros(len(self._all), dtype=np.bool_)
         self._values: dict[str, tuple[NDArray[Any], NDArray[np.bool_]]] = {}
+        self._notes: dict[int, str] = {}
 
     @classmethod
     def from_paths(cls, paths: Iterable[Path | str]) -> Images:
@@ -175,6 +182,18 @@ class Images:
         """Free the memory of numbers that are no longer needed."""
         self._values.pop(key, None)
 
+    def keep_note(self, row: int, note: str) -> None:
+        """Keep what is odd about a picture; nothing is, if the note is empty."""
+        if note:
+            self._notes[int(self._rows[row])] = note
+
+    @property
+    def notes(self) -> dict[int, str]:
+        """Row -> what is odd about its picture, as far as it has been decoded, now or for the cache of embeddings."""
+        if not self._notes:
+            return {}
+        return {row: self._notes[place] for row, place in enumerate(self._rows.tolist()) if place in self._notes}
+
     def keep_digest(self, row: int, digest: bytes) -> None:
         """Keep the sha256 of a picture's bytes, which `digests` then need not read."""
         place = self._rows[row]
@@ -258,13 +277,15 @@ def _is_hidden(name: str) -> bool:
 
 
 def _archive(root: Path) -> zipfile.ZipFile:
-    opened: dict[Path, tuple[int, zipfile.ZipFile]] | None = getattr(_archives, "opened", None)
+    opened: dict[Path, tuple[tuple[int, ...], zipfile.ZipFile]] | None = getattr(_archives, "opened", None)
     if opened is None:
         opened = _archives.opened = {}
-    changed = root.stat().st_mtime_ns
-    if root not in opened or opened[root][0] != changed:
+    about = root.stat()
+    # The time alone would not do: copying may keep it, and two files can be written within one tick of the clock.
+    identity = about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+    if root not in opened or opened[root][0] != identity:
         try:
-            opened[root] = changed, zipfile.ZipFile(root)
+            opened[root] = identity, zipfile.ZipFile(root)
         except (zipfile.BadZipFile, OSError, ValueError) as error:
             raise FileFormatError(root, None, f"it is damaged, or no zip archive ({error})") from None
     return opened[root][1]
@@ -272,23 +293,29 @@ def _archive(root: Path) -> zipfile.ZipFile:
 
 def _read_member(root: Path, name: str) -> bytes:
     archive = _archive(root)
+    content = io.BytesIO()
     try:
-        size = archive.getinfo(name).file_size
-        if size > MOST_BYTES:
-            raise DataError(f"it has {size:,} bytes, more than the {MOST_BYTES:,} of a picture")
-        with archive.open(name) as member:
-            content = member.read(MOST_BYTES + 1)
+        about = archive.getinfo(name)
+        _check_size(about.file_size)
+        if about.file_size >= RATIO_FROM and about.file_size > MOST_RATIO * about.compress_size:
+            raise DataError(
+                f"it has {about.file_size:,} bytes, more than {MOST_RATIO} times the {about.compress_size:,} that it "
+                "is packed into, as no picture has"
+            )
+        with archive.open(name) as member:  # which ends after as many bytes as it claims to have
+            shutil.copyfileobj(member, content, BLOCK)  # all at once would take twice the memory
     except KeyError:
         raise DataError(f"{root} contains no such file") from None
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, OSError) as error:
-        raise DataError(f"it cannot be unpacked ({error})") from None  # encrypted, damaged, unknown compression
-    except Exception as error:  # zlib.error and others of the decompressors
-        if isinstance(error, DataError):
-            raise
+    except DataError:
+        raise
+    except Exception as error:  # encrypted, damaged, unknown compression, and what the decompressors raise
         raise DataError(f"it cannot be unpacked ({error})") from None
-    if len(content) > MOST_BYTES:
-        raise DataError(f"it has more than {MOST_BYTES:,} bytes when unpacked")
-    return content
+    return content.getvalue()
+
+
+def _check_size(size: int) -> None:
+    if size > MOST_BYTES:
+        raise DataError(f"it has {size:,} bytes, more than the {MOST_BYTES:,} of a picture")
 
 
 def find_names(candidates: Sequence[Sequence[str]], root: Path) -> list[str | None]:

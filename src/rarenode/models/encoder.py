@@ -9,8 +9,9 @@ import copy
 import hashlib
 import inspect
 import json
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -34,6 +35,8 @@ DECIMALS = 3
 ROWS_TOGETHER, ROWS_ON_DEVICE = 8, 64
 """Pictures are encoded in batches of just so many, on the CPU or elsewhere: with another number, convolutions are
 computed by other code, which rounds differently."""
+VALUES_IN_PARALLEL = 1 << 24
+"""Of pixels that several threads encode at the same time, at most, so that memory stays bounded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +75,8 @@ class Encoder:
     ) -> Self:
         """Any torch module that maps normalised pictures (rows, 3, size, size) to numbers (rows, width).
 
-        A model folder keeps its weights, but not its code: `TrainedModel.load` then needs the module again.
+        A model folder keeps its weights, but not its code: `TrainedModel.load` then needs the module again. The last
+        digits of embeddings may depend on the number of threads, see `encode`.
 
         >>> Encoder.from_module(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)), size=4)
         <Encoder Sequential: 4 x 4 pixels to 5 numbers>
@@ -122,24 +126,50 @@ class Encoder:
         """How many pictures are encoded at once, the last ones padded.
 
         Convolutions compute each picture by itself. Matrix products on the CPU sum the rows at the end of a batch in
-        another order than the others, so networks with those encode one picture at a time.
+        another order than the others, so networks with those encode one picture at a time. Large pictures are fewer,
+        so that memory stays bounded.
         """
         if self.device != "cpu":
             return ROWS_ON_DEVICE
         has_products = any(isinstance(part, torch.nn.Linear) for part in self.module.modules())
-        return 1 if has_products else ROWS_TOGETHER
+        return 1 if has_products else min(ROWS_TOGETHER, self.input.rows_at_a_time)
 
-    def encode(self, pixels: NDArray[np.uint8]) -> Floats:
-        """Embeddings (rows, width) of pixels (rows, size * size * 3). A row's do not depend on the other rows."""
+    @property
+    def _is_parallel(self) -> bool:
+        """Whether batches may be computed at the same time; a network of another kind may not be made for it."""
+        return self.device == "cpu" and self.config is not None
+
+    def rows_in_parallel(self, threads: int) -> int:
+        """How many pictures so many threads encode at the same time."""
+        if not self._is_parallel:
+            return self.rows_together
+        return self.rows_together * min(threads, max(1, VALUES_IN_PARALLEL // (self.rows_together * self.input.width)))
+
+    def encode(self, pixels: NDArray[np.uint8], threads: int = 1) -> Floats:
+        """Embeddings (rows, width) of pixels (rows, size * size * 3). A row's do not depend on the other rows.
+
+        With a network of the transformers library, on the CPU, they do not depend on the number of threads either: each
+        computes batches of its own. A network of another kind is computed with all threads that torch uses, which may
+        sum in another order than a different number of them; the last digits are then others.
+        """
         result = np.empty((len(pixels), self.width), dtype=np.float32)
-        rows = self.rows_together
-        for first in range(0, len(pixels), rows):
+        rows, network = self.rows_together, self._fast
+
+        def compute(first: int) -> None:
             part = pixels[first : first + rows]
             batch = np.zeros((rows, pixels.shape[1]), dtype=np.uint8)
             batch[: len(part)] = part
             with torch.inference_mode():
-                values = self._fast(torch.from_numpy(batch).to(self.device)).cpu().numpy()
+                values = network(torch.from_numpy(batch).to(self.device)).cpu().numpy()
             result[first : first + len(part)] = values[: len(part)]
+
+        firsts = range(0, len(pixels), rows)
+        if self._is_parallel:
+            with _single_threads(self.rows_in_parallel(threads) // rows) as pool:
+                list(pool.map(compute, firsts))
+        else:
+            for first in firsts:
+                compute(first)
         if not np.isfinite(result).all():
             raise DataError(f"the encoder {self.name} returned numbers that are not finite")
         return result
@@ -173,6 +203,18 @@ class Encoder:
             "width": self.width,
             "is_pretrained": self.is_pretrained,
         }
+
+
+@contextmanager
+def _single_threads(number: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads in which torch does not use further ones; what it uses in others stays as it is."""
+    before = torch.get_num_threads()
+    pool = ThreadPoolExecutor(number, initializer=torch.set_num_threads, initargs=(1,))
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+        torch.set_num_threads(before)  # also that of threads to come
 
 
 def _code_of(module: torch.nn.Module) -> str:
@@ -236,7 +278,7 @@ def folded(module: torch.nn.Module, size: int) -> torch.nn.Module:
             if conv.out_channels == norm.num_features and norm.track_running_stats:
                 setattr(parent, first, torch.nn.utils.fuse_conv_bn_eval(conv, norm))
                 setattr(parent, second, torch.nn.Identity())
-    example = torch.rand(2, 3, size, size, generator=torch.Generator().manual_seed(0))
+    example = torch.rand(1, 3, size, size, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         expected, found = original(example), result(example)
     close = torch.allclose(found, expected, rtol=1e-3, atol=1e-4 * float(expected.abs().max().clamp(min=1e-6)))

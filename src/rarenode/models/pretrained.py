@@ -2,33 +2,27 @@
 
 By a short name, by any name that the library knows, from a folder, or with random weights. Nothing is downloaded unless
 asked, and weights are read from safetensors only.
-
-The embedding is what the last layer sees, pooled: the mean over space of a convolutional network, and of a transformer
-the class token, or the mean of all tokens if it has none.
 """
 
 from __future__ import annotations
 
 import difflib
-import inspect
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from safetensors import SafetensorError
-from torch import Tensor
 
 from rarenode._io.files import is_dir
 from rarenode._io.text import counted
 from rarenode.config.choices import UNTRAINED
 from rarenode.errors import ArgumentError, MissingFileError
+from rarenode.models.backbone import Backbone, built, transformers_library, width_of, without_memory
+from rarenode.models.described import check_config
 from rarenode.models.encoder import (
     IMAGENET_DEVIATION,
     IMAGENET_MEAN,
@@ -36,11 +30,9 @@ from rarenode.models.encoder import (
     RESIZE_RATIO,
     SIZE,
     Encoder,
-    layout_of,
     make_crop,
     mixed,
 )
-from rarenode.models.model import check_arrays
 
 NAMES = {
     "resnet18": "microsoft/resnet-18",
@@ -61,40 +53,11 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "dinov2": {"model_type": "dinov2", "hidden_size": 384, "num_attention_heads": 6},
 }
 """Their architectures, so that random weights need no file."""
-MOST_NUMBER, MOST_LAYERS = 100_000, 200
-"""What a description in a model file may ask for; the latter of anything that is built one by one."""
-COUNTS = ("depth", "layer", "stage", "block", "repeat")
-"""What is in the name of a number of layers."""
 LEFT_OUT = (
     "architectures", "auto_map", "transformers_version", "dtype", "torch_dtype", "_name_or_path", "id2label",
     "label2id", "num_labels", "problem_type",
 )  # fmt: skip
 """Parts of a configuration that do not change the network."""
-DANGEROUS = (
-    "auto_map", "dtype", "_implementation", "backbone", "quantization", "remote_code", "kernel_config", "expert"
-)  # fmt: skip
-"""Parts of names in a configuration that would have the library run or fetch something, or store weights otherwise."""
-
-
-class Backbone(torch.nn.Module):
-    """An image model of the transformers library, pooled."""
-
-    def __init__(self, model: torch.nn.Module) -> None:
-        super().__init__()
-        self.model = model
-        self.has_class_token = any(
-            name.endswith(("cls_token", "class_embedding")) for name, _ in model.named_parameters()
-        )
-        # Otherwise a transformer refuses pictures of another size than it was trained with.
-        takes = "interpolate_pos_encoding" in inspect.signature(model.forward).parameters
-        self.how = {"interpolate_pos_encoding": True} if takes else {}
-
-    def forward(self, X: Tensor) -> Tensor:
-        """Embeddings (rows, width) of normalised pictures (rows, 3, size, size)."""
-        found: Tensor = self.model(X, **self.how).last_hidden_state
-        if found.ndim == 4:
-            return found.mean(dim=(2, 3))
-        return found[:, 0] if self.has_class_token else found.mean(dim=1)
 
 
 def load_encoder(
@@ -140,83 +103,13 @@ def _is_path(name: str) -> bool:
     return name.startswith((".", "~", "/")) or name.endswith("/") or "\\" in name or name.count("/") > 1
 
 
-def from_description(description: Mapping[str, Any], module: torch.nn.Module | None) -> Encoder:
-    """The encoder of a model file, which may come from anywhere, without its weights.
-
-    Args:
-        description: what `Encoder.describe` returned.
-        module: the network, if it is not one of the transformers library.
-
-    Raises:
-        ArgumentError: there is no such network, or it is larger than any encoder.
-    """
-    config = description["config"]
-    if config is None and module is None:
-        raise ArgumentError(
-            f"its encoder, {description['name']!r}, is not one of the transformers library; pass its torch module "
-            "(encoder=...)"
-        )
-    if config is not None:
-        _check_config(config)
-        module = _without_memory(config)
-    crop, width = make_crop(description["size"], description["resize"]), description["width"]
-    if isinstance(module, Backbone) and config is not None:
-        found = _width(module, crop.size)
-        if found != width:
-            raise ArgumentError(f"its encoder returns {found} numbers; {width} were expected")
-    assert module is not None  # noqa: S101 (it was given, or made from the configuration)
-    return Encoder(
-        module,
-        crop,
-        tuple(description["mean"]),
-        tuple(description["deviation"]),
-        width,
-        description["name"],
-        description["is_pretrained"],
-        config,
-    )
-
-
-def materialised(encoder: Encoder, arrays: Mapping[str, NDArray[Any]]) -> Encoder:
-    """An encoder of `from_description` with its weights; memory is taken only now.
-
-    Raises:
-        ArgumentError: the weights are not those of such a network.
-    """
-    check_arrays(arrays, layout_of(encoder.module))
-    for name, array in arrays.items():
-        if not np.isfinite(array).all():
-            raise ArgumentError(f"{name} has values that are not finite")
-    if any(value.is_meta for value in encoder.module.state_dict().values()):
-        assert encoder.config is not None  # noqa: S101 (only networks of the library are built without memory)
-        encoder = replace(encoder, module=_empty(encoder.config))
-        return encoder.with_arrays(arrays)
-    loaded, size = encoder.with_arrays(arrays), encoder.crop.size
-    with torch.no_grad():
-        shape = tuple(loaded.module.eval()(torch.zeros(1, 3, size, size)).shape)
-    if shape != (1, encoder.width):
-        raise ArgumentError(f"its encoder returns the shape {shape}; (1, {encoder.width}) was expected")
-    return loaded
-
-
 # --- the transformers library ----------------------------------------------------------------------------------------
-
-
-def _library() -> Any:
-    try:
-        import transformers  # noqa: PLC0415 (it is an extra, and takes seconds to load)
-    except ImportError:
-        raise ArgumentError("encoders need the transformers library: pip install 'rarenode[vision]'") from None
-    logging: Any = transformers.utils.logging
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    return transformers
 
 
 def _from_library(what: str, name: str, download: bool, **how: Any) -> Any:
     """Call ``from_pretrained`` of a class of the library."""
     place = str(Path(name)) if is_dir(name) else NAMES.get(name, name)
-    library = _library()
+    library = transformers_library()
     is_local = is_dir(name) or not download
     try:
         with _offline() if is_local else nullcontext():
@@ -293,47 +186,6 @@ def _without(names: Sequence[str], values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _empty(config: Mapping[str, Any]) -> Backbone:
-    """A network of the library, with whatever weights it begins with."""
-    library = _library()
-    values = {name: value for name, value in config.items() if name != "model_type"}
-    try:
-        made = library.AutoConfig.for_model(config["model_type"], **values)
-        return Backbone(library.AutoModel.from_config(made, trust_remote_code=False, dtype=torch.float32)).eval()
-    except (ValueError, KeyError) as error:
-        raise ArgumentError(f"the transformers library has no such encoder: {str(error)[:200]}") from None
-
-
-def _without_memory(config: Mapping[str, Any]) -> Backbone:
-    """A network without memory for its weights.
-
-    Raises:
-        ArgumentError: it cannot be built.
-    """
-    try:
-        with torch.device("meta"):
-            return _empty(config)
-    except ArgumentError:
-        raise
-    except Exception as error:  # whatever the library makes of numbers that do not fit together
-        raise ArgumentError(f"the encoder cannot be built: {str(error)[:200]}") from None
-
-
-def _width(network: Backbone, size: int) -> int:
-    """How many numbers a network `_without_memory` returns for a picture; they are not computed.
-
-    Raises:
-        ArgumentError: it takes no such pictures.
-    """
-    try:
-        with torch.device("meta"), torch.no_grad():
-            _, width = network.eval()(torch.zeros(1, 3, size, size)).shape
-    except Exception as error:  # it takes text, sound, or larger pictures
-        what = f"the encoder cannot look at pictures of {size} x {size} pixels"
-        raise ArgumentError(f"{what}: {str(error).strip()[:200]}") from None
-    return int(width)
-
-
 @contextmanager
 def _drawing(seed: int) -> Iterator[None]:
     """Random numbers follow from the seed, and those of others go on as before."""
@@ -344,7 +196,7 @@ def _drawing(seed: int) -> Iterator[None]:
 
 def _random(config: Mapping[str, Any], seed: int) -> Backbone:
     with _drawing(seed):
-        return _empty(config)
+        return built(config)
 
 
 def _with_processor(name: str, config: dict[str, Any], processor: Mapping[str, Any], size: int | None) -> Encoder:
@@ -358,8 +210,8 @@ def _with_processor(name: str, config: dict[str, Any], processor: Mapping[str, A
     if processor.get("do_normalize") is False:
         mean, deviation = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
     crop = make_crop(chosen, round(chosen * max(ratio, 1.0)))
-    _check_config(config)
-    width = _width(_without_memory(config), chosen)
+    check_config(config)
+    width = width_of(without_memory(config), chosen)
     return Encoder(torch.nn.Identity(), crop, mean, deviation, width, _short(name), True, config)
 
 
@@ -374,35 +226,3 @@ def _side(size: Any) -> int | None:
     if isinstance(size, Mapping):
         size = size.get("shortest_edge") or size.get("height")
     return int(size) if size else None
-
-
-def _check_config(config: Mapping[str, Any]) -> None:
-    """Refuse an architecture that would take for ever to build, or more memory than any encoder needs."""
-    if not isinstance(config.get("model_type"), str):
-        raise ArgumentError("its encoder has no model_type")
-    if len(json.dumps(config)) > MOST_NUMBER:
-        raise ArgumentError("the description of its encoder is too long")
-    for name, value in _named(config):
-        if any(word in name for word in DANGEROUS):
-            raise ArgumentError(f"its encoder has {name}, which no model needs that rarenode wrote")
-        if isinstance(value, list) and len(value) > MOST_LAYERS:
-            raise ArgumentError(f"its encoder has {name} with {len(value):,} values, more than any encoder needs")
-        if isinstance(value, str) and ":" in value:  # so begins what some libraries fetch
-            raise ArgumentError(f"its encoder has {name} = {value[:80]!r}, which may be an address")
-        numbers = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, int | float)]
-        is_count = any(word in name for word in COUNTS)
-        most = MOST_LAYERS if is_count else MOST_NUMBER
-        for number in [*numbers, *([sum(numbers)] if is_count else [])]:
-            if not (math.isfinite(number) and abs(number) <= most):
-                raise ArgumentError(f"its encoder has {name} = {number}, more than any encoder needs")
-
-
-def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """All parts of a configuration, also those inside others, each with its own name."""
-    for name, value in config.items():
-        yield name, value
-        for each in value if isinstance(value, list) else [value]:
-            if isinstance(each, Mapping):
-                yield from _named(each)
-            elif isinstance(each, list):
-                yield from _named({name: each})

@@ -1,48 +1,33 @@
 """Embeddings of pictures: each is computed once, and kept in memory with the pictures and on disk in a cache.
 
-Threads decode while the encoder computes. The cache knows a picture by the sha256 of its bytes, and an encoder by that
-of its weights and of how it looks at pictures, so nothing in it is ever out of date. It consists of files that are
-written once and never changed, each with a few hundred embeddings: several processes may fill it at the same time, and
-what is interrupted continues from the last file.
+Threads decode while the encoder computes.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import monotonic
-from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
-from platformdirs import user_cache_path
-from safetensors import SafetensorError, safe_open
 
-from rarenode._io.arrays import Arrays, Layout, read_arrays, read_note, write_arrays
-from rarenode._io.files import is_dir, replacing
 from rarenode._io.progress import Progress
 from rarenode._io.text import counted, printable
 from rarenode.data.dataset import Dataset
 from rarenode.data.decoding import Crop, decode, to_square
 from rarenode.data.images import DIGEST_BYTES, ImageFile, Images
 from rarenode.engines import available_threads, limited_threads
-from rarenode.errors import DataError, FileFormatError
+from rarenode.errors import DataError
 from rarenode.models.encoder import ROWS_ON_DEVICE, Encoder
+from rarenode.training.embedding_cache import EmbeddingCache, cache_folder
 
-ENVIRONMENT_VARIABLE = "RARENODE_CACHE"
-SUFFIX = ".safetensors"
-ROWS_IN_A_FILE, SECONDS_IN_A_FILE = 512, 30.0
-"""A file of the cache is written after so many embeddings, or so many seconds."""
-AHEAD = 4 * ROWS_ON_DEVICE
-"""Pictures that are decoded before the encoder needs them."""
+AHEAD, BYTES_AHEAD = 4 * ROWS_ON_DEVICE, 1 << 28
+"""Pictures that are decoded before the encoder needs them, and the bytes of their pixels."""
 MOST_SHOWN = 10
 SMALL = 32
 """Pixels on each side of a picture that is decoded only to see whether it can be."""
@@ -57,7 +42,7 @@ class Findings:
     problems: Mapping[int, str]
     """Row -> why its picture cannot be used."""
     notes: Mapping[int, str]
-    """Row -> what is odd about its picture, which is used all the same."""
+    """Row -> what is odd about its picture, which is used all the same; of all rows, whether they were known or not."""
     computed: int
     """How many were encoded; the others were known."""
     from_cache: int = 0
@@ -116,52 +101,54 @@ def embed(
     _, known = images.values(key, encoder.width, np.float32)
     missing = np.flatnonzero(~known)
     if not len(missing):
-        return Findings({}, {}, 0)
+        return Findings({}, images.notes, 0)
     there = EmbeddingCache((cache_folder() if cache is None else cache) / key[:32], encoder.width)
     display = Progress(quiet=True) if progress is None else progress
     total = len(missing)
     display.start("pictures", total)
     problems: dict[int, str] = {}
-    notes: dict[int, str] = {}
-    batch: list[tuple[int, bytes, Pixels]] = []
+    batch: list[tuple[int, bytes, _Decoded]] = []
     computed = done = 0
+    threads = available_threads(n_jobs)
+    most = encoder.rows_in_parallel(threads)
 
     def encode() -> None:
         nonlocal computed
-        values = encoder.encode(np.stack([each for _, _, each in batch]))
+        with limited_threads(n_jobs):
+            values = encoder.encode(np.stack([each.pixels for _, _, each in batch]), threads)
         images.keep(key, np.array([row for row, _, _ in batch]), values)
-        there.add([digest for _, digest, _ in batch], values)
+        there.add([digest for _, digest, _ in batch], values, [each.note for _, _, each in batch])
         computed += len(batch)
         batch.clear()
 
     try:
         while len(missing):
             found: list[tuple[int, bytes]] = []
-            with limited_threads(n_jobs):
-                for row, digest, decoded in _decoded(images, missing, encoder.crop, n_jobs, there.has):
-                    done += 1
-                    if isinstance(decoded, str):
-                        problems[row] = decoded
-                    elif decoded is None:
-                        found.append((row, digest))
-                    else:
-                        batch.append((row, digest, decoded.pixels))
-                        if decoded.note:
-                            notes[row] = decoded.note
-                    if len(batch) == encoder.rows_together:
-                        encode()
-                    display.update(done, f"{done:,} of {total:,} pictures", "pictures/s")
-                if batch:
+            for row, digest, decoded in _decoded(images, missing, encoder.crop, n_jobs, there.has):
+                done += 1
+                if isinstance(decoded, str):
+                    problems[row] = decoded
+                elif decoded is None:
+                    found.append((row, digest))
+                else:
+                    batch.append((row, digest, decoded))
+                    images.keep_note(row, decoded.note)
+                if len(batch) == most:
                     encode()
+                display.update(done, f"{done:,} of {total:,} pictures", "pictures/s")
+            if batch:
+                encode()
             missing = np.array([row for row, _ in found], dtype=np.int64)
-            values, is_there = there.get([digest for _, digest in found])
+            values, is_there, notes = there.get([digest for _, digest in found])
             images.keep(key, missing[is_there], values[is_there])
+            for place, note in notes.items():
+                images.keep_note(int(missing[place]), note)
             missing = missing[~is_there]  # in a file that is damaged, and that the cache no longer trusts
             done -= len(missing)
     finally:
         there.flush()
         display.stop()
-    return Findings(problems, notes, computed, total - len(problems) - computed)
+    return Findings(problems, images.notes, computed, total - len(problems) - computed)
 
 
 def decode_all(images: Images, crop: Crop, *, n_jobs: int | None = None, progress: Progress | None = None) -> Findings:
@@ -186,19 +173,17 @@ def _decode_each(
     display = Progress(quiet=True) if progress is None else progress
     display.start("pictures", max(1, len(missing)))
     problems: dict[int, str] = {}
-    notes: dict[int, str] = {}
     try:
         for done, (row, _, decoded) in enumerate(_decoded(images, missing, crop, n_jobs, lambda _: False), start=1):
             if isinstance(decoded, str):
                 problems[row] = decoded
             elif decoded is not None:
                 keep(row, decoded.pixels)
-                if decoded.note:
-                    notes[row] = decoded.note
+                images.keep_note(row, decoded.note)
             display.update(done, f"{done:,} of {len(missing):,} pictures", "pictures/s")
     finally:
         display.stop()
-    return Findings(problems, notes, len(missing) - len(problems))
+    return Findings(problems, images.notes, len(missing) - len(problems))
 
 
 def check_images(images: Images, *, n_jobs: int | None = None, progress: Progress | None = None) -> Findings:
@@ -237,9 +222,8 @@ def usable(
             where = f"{data.name}: " if data.name else ""
             done = counted(findings.computed + findings.from_cache, "picture")
             progress.line(f"{where}encoded {done} ({findings.from_cache:,} from the cache)")
-    notes = data.notes
-    if findings.notes:
-        notes = (*notes, describe_notes(findings.notes))
+    odd = (describe_notes(findings.notes),) if findings.notes else ()
+    notes = tuple(dict.fromkeys((*data.notes, *odd)))  # rows that are looked at again are not twice as odd
     if not findings.problems:
         return replace(data, notes=notes)
     described = describe_problems(images, findings.problems)
@@ -299,10 +283,12 @@ def _decoded(
 
     waiting: deque[tuple[int, Future[tuple[bytes, _Decoded | str | None]]]] = deque()
     left = iter(rows.tolist())
-    pool = ThreadPoolExecutor(available_threads(n_jobs))
+    threads = available_threads(n_jobs)
+    ahead = min(AHEAD, max(2 * threads, BYTES_AHEAD // (3 * crop.size**2)))
+    pool = ThreadPoolExecutor(threads)
     try:
         while True:
-            while len(waiting) < AHEAD and (row := next(left, None)) is not None:
+            while len(waiting) < ahead and (row := next(left, None)) is not None:
                 waiting.append((row, pool.submit(work, images.file(row))))
             if not waiting:
                 return
@@ -316,94 +302,3 @@ def _decoded(
 
 def _pixels_key(crop: Crop) -> str:
     return f"pixels {crop.resize} {crop.size}"
-
-
-# --- the cache -------------------------------------------------------------------------------------------------------
-
-
-def cache_folder() -> Path:
-    """Where embeddings are kept: the environment variable ``RARENODE_CACHE``, or else the user's cache folder."""
-    chosen = os.environ.get(ENVIRONMENT_VARIABLE)
-    return Path(chosen).expanduser() if chosen else user_cache_path("rarenode", appauthor=False) / "embeddings"
-
-
-class EmbeddingCache:
-    """The embeddings of one encoder on disk."""
-
-    def __init__(self, folder: Path, width: int) -> None:
-        self.folder, self.width = folder, width
-        self._places: dict[bytes, tuple[Path, int]] = {}
-        self._new: dict[bytes, NDArray[np.float32]] = {}
-        self._since = monotonic()
-        self._warned = False
-        for path in sorted(folder.glob(f"*{SUFFIX}")) if is_dir(folder) else []:
-            try:
-                with safe_open(path, framework="numpy") as content:
-                    digests = content.get_tensor("digests")
-            except (SafetensorError, OSError):  # damaged, or being removed
-                continue
-            if digests.dtype == np.uint8 and digests.ndim == 2 and digests.shape[1] == DIGEST_BYTES:
-                self._places.update((digest.tobytes(), (path, row)) for row, digest in enumerate(digests))
-
-    def has(self, digest: bytes) -> bool:
-        """Whether the embedding of a picture is there."""
-        return digest in self._places
-
-    def add(self, digests: list[bytes], values: NDArray[np.float32]) -> None:
-        """Keep embeddings; they are written some at a time."""
-        self._new.update(zip(digests, values, strict=True))
-        if len(self._new) >= ROWS_IN_A_FILE or monotonic() - self._since > SECONDS_IN_A_FILE:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write what is not written yet. A folder that cannot be written to costs a warning, and the cache."""
-        self._since = monotonic()
-        if not self._new:
-            return
-        new, self._new = self._new, {}
-        arrays: Arrays = {
-            "digests": np.frombuffer(b"".join(new), dtype=np.uint8).reshape(len(new), DIGEST_BYTES),
-            "values": np.stack(list(new.values())),
-        }
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with replacing(self.folder / f"{uuid4().hex}{SUFFIX}") as (part,):
-                write_arrays(part, arrays, json.dumps({"rows": len(new), "width": self.width}))
-        except OSError as error:
-            if not self._warned:
-                warnings.warn(
-                    f"embeddings cannot be kept in {self.folder} ({error}); {ENVIRONMENT_VARIABLE} may name another",
-                    RuntimeWarning,
-                    stacklevel=2,
-                )
-            self._warned = True
-
-    def get(self, digests: list[bytes]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Embeddings (rows, width), and for which rows they are there; a damaged file is forgotten, and removed."""
-        values = np.zeros((len(digests), self.width), dtype=np.float32)
-        there = np.zeros(len(digests), dtype=np.bool_)
-        by_file: dict[Path, list[tuple[int, int]]] = {}
-        for row, digest in enumerate(digests):
-            path, place = self._places[digest]
-            by_file.setdefault(path, []).append((row, place))
-        for path, wanted in by_file.items():
-            content = self._read(path)
-            if content is None:
-                self._places = {key: place for key, place in self._places.items() if place[0] != path}
-            else:
-                rows, places = (np.array(each) for each in zip(*wanted, strict=True))
-                values[rows], there[rows] = content[places], True
-        return values, there
-
-    def _read(self, path: Path) -> NDArray[np.float32] | None:
-        try:
-            rows = int(json.loads(read_note(path))["rows"])
-            layout: Layout = {
-                "digests": (np.dtype(np.uint8), (rows, DIGEST_BYTES)),
-                "values": (np.dtype(np.float32), (rows, self.width)),
-            }
-            return read_arrays(path, layout)["values"]
-        except (FileFormatError, OSError, ValueError, KeyError, TypeError):
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
-            return None

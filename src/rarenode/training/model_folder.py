@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from rarenode._io.arrays import read_arrays, write_arrays
+from rarenode._io.arrays import read_arrays, read_shapes, write_arrays
 from rarenode._io.files import is_file, replacing
 from rarenode._io.text import counted, explain
 from rarenode.config import Settings
@@ -27,9 +27,9 @@ from rarenode.data.table_options import TableOptions
 from rarenode.errors import ArgumentError, FileFormatError, HierarchyError, MissingFileError
 from rarenode.hierarchy import Hierarchy, Terms
 from rarenode.models import MODELS, Model
+from rarenode.models.described import from_description, materialised
 from rarenode.models.encoder import Encoder, layout_of
 from rarenode.models.model import Layout
-from rarenode.models.pretrained import from_description, materialised
 from rarenode.thresholds import Thresholds
 from rarenode.training.callbacks import EpochRecord
 from rarenode.version import __version__
@@ -326,7 +326,7 @@ def _read_encoder(
     if not is_file(path):
         raise MissingFileError(f"{folder} does not contain a complete model: {ENCODER} is missing")
     try:
-        encoder = from_description(record.model_dump(), module)
+        encoder = from_description(record.model_dump(), module, read_shapes(path))
         arrays = read_arrays(path, layout_of(encoder.module))
         if fingerprints.get("encoder_parameters") != _sha256(path):
             raise FileFormatError(

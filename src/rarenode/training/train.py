@@ -102,10 +102,10 @@ def train_model(
             models.append(network.model)
             history, engine = network.history, network.engine
             if encoder is not None and network.encoder_state is not None:
-                encoder = encoder.with_arrays(network.encoder_state)
-                rows = _encoded(rows, data.X, encoder)
+                encoder, threads = encoder.with_arrays(network.encoder_state), available_threads(settings.n_jobs)
+                rows = _encoded(rows, data.X, encoder, threads)
                 if watched is not None and valid is not None:
-                    _encoded(watched, valid.X, encoder)  # whoever predicts them next finds their embeddings
+                    _encoded(watched, valid.X, encoder, threads)  # whoever predicts them next finds their embeddings
         if "forest" in settings.models:
             models.append(_grow(rows, settings, callback))
     return TrainedModel(
@@ -186,9 +186,9 @@ def _pixels(data: Dataset, encoder: Encoder | None, settings: Settings) -> Datas
     return replace(data, X=pixels(data.X, encoder.crop, n_jobs=settings.n_jobs), feature_names=None)
 
 
-def _encoded(rows: Dataset, images: Images, encoder: Encoder) -> Dataset:
+def _encoded(rows: Dataset, images: Images, encoder: Encoder, threads: int) -> Dataset:
     """Rows of pixels with the embeddings of a trained encoder in their place, which are also kept with the pictures."""
-    values = encoder.encode(rows.X)
+    values = encoder.encode(rows.X, threads)
     images.keep(encoder.fingerprint, np.arange(len(images)), values)
     return replace(rows, X=values)
 
