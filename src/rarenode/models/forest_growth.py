@@ -35,7 +35,7 @@ from rarenode.hierarchy import Hierarchy
 from rarenode.hierarchy.labels import as_known
 from rarenode.models.forest import Forest
 from rarenode.models.model import check_input
-from rarenode.models.training_labels import MOST, Integers, Lists, starts_of
+from rarenode.models.training_labels import MOST, Integers, Lists, checked_weights, starts_of
 
 
 class _Tree(NamedTuple):
@@ -98,7 +98,7 @@ def grow_forest(
     """
     _check_options(trees, seed, smallest_leaf, features, most_features, projection, rarity)
     _check_training(X, Y, scored)
-    weights = np.ones(len(X)) if sample_weight is None else _checked_weights(sample_weight, len(X))
+    weights = np.ones(len(X)) if sample_weight is None else checked_weights(sample_weight, len(X))
     known = as_known(known, Y.shape)
     if not weights.all():
         known = None if known is None else known[weights > 0]
@@ -239,13 +239,6 @@ def _check_options(
         raise ArgumentError(f"features must be more than 0 and at most 1, got {features!r}")
     if not 0 <= rarity <= 1:
         raise ArgumentError(f"rarity must lie between 0 and 1, got {rarity!r}")
-
-
-def _checked_weights(sample_weight: NDArray[np.float32], rows: int) -> NDArray[np.float64]:
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (rows,) or not ((weights >= 0) & (weights < np.inf)).all() or not weights.any():
-        raise ArgumentError(f"sample_weight must be {counted(rows, 'number')} of at least 0, not all of them 0")
-    return weights
 
 
 def _check_training(X: NDArray[np.float32], Y: NDArray[np.bool_], scored: NDArray[np.bool_]) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode._io.compiled import compiled
+from rarenode._io.text import counted
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 
@@ -45,6 +46,18 @@ def starts_of(lengths: Any) -> NDArray[np.int64]:
     starts = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=starts[1:])
     return starts
+
+
+def checked_weights(sample_weight: NDArray[np.float32], rows: int) -> NDArray[np.float64]:
+    """How much each row counts, as float64.
+
+    Raises:
+        ArgumentError: they are not numbers of at least 0, or all 0.
+    """
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (rows,) or not ((weights >= 0) & (weights < np.inf)).all() or not weights.any():
+        raise ArgumentError(f"sample_weight must be {counted(rows, 'number')} of at least 0, not all of them 0")
+    return weights
 
 
 def overall_share(
