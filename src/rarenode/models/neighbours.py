@@ -59,6 +59,7 @@ MOST_COMPARED = 1000
 """Rows that it predicts from all others to compare them, at most."""
 PRIOR_SHARE = 0.02
 """How much of a node's overall share is mixed in there: a logarithm cannot take 0."""
+LEAST_WIDTH = 1e-4
 ROWS_AT_A_TIME = 8
 """Rows that are compared with a training row while it is in the processor's cache."""
 _INTEGER, _SINGLE, _DOUBLE = np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.float64)
@@ -182,7 +183,7 @@ class Neighbours:
         probs = np.empty((len(X), self.nodes), dtype=np.float32)
         start_threads()
         _predict(
-            in_form(X, self.form), self.points, self.widths, np.float32(self.widths.min()), self.scale,
+            in_form(X, self.form), self.points, self.widths, float(self.widths.min()), self.scale,
             self.label_starts, self.label_columns, self.row_weights,
             self.unknown_starts, self.unknown_columns, self._overall_share, probs,
         )  # fmt: skip
@@ -269,7 +270,7 @@ def fit_neighbours(
         known = None if known is None else known[weights > 0]
         X, Y, weights = X[weights > 0], Y[weights > 0], weights[weights > 0]
     labels, unknown = Lists.of(Y), None if known is None else Lists.of(~known)
-    lists = {
+    lists: dict[str, NDArray[Any]] = {
         "label_starts": labels.starts.astype(np.int32),
         "label_columns": labels.columns.astype(np.int32),
         "row_weights": weights,
@@ -302,13 +303,15 @@ def in_form(X: Floats, form: Form) -> Floats:
 
 
 def _widths_of(points: Floats) -> Floats:
-    """The distance from each row to its 10th nearest other row; never 0, however many rows are equal."""
+    """The distance from each row to its 10th nearest other row.
+
+    At least a ten-thousandth of the usual length of a row, however many rows are equal: smaller distances are rounding.
+    """
     start_threads()
     widths = np.empty(len(points), dtype=np.float32)
     _measure_widths(points, widths)
-    positive = widths[widths > 0]
-    least = np.float32(1e-3) * np.median(positive) if len(positive) else np.float32(1)
-    return np.maximum(widths, max(least, np.float32(1e-20)))
+    length = math.sqrt(np.einsum("ij,ij->", points, points, dtype=np.float64) / len(points))
+    return np.maximum(widths, np.float32(LEAST_WIDTH * length or 1.0))
 
 
 def _losses(
@@ -327,7 +330,7 @@ def _losses(
     nothing = np.empty(0, dtype=np.int32)
     losses = np.empty((len(compared), len(SCALES)))
     _compare_scales(
-        points, widths, widths.min(), np.array(SCALES), compared, share, lists["label_starts"], lists["label_columns"],
+        points, widths, float(widths.min()), np.array(SCALES), compared, share, lists["label_starts"], lists["label_columns"],
         weights, lists.get("unknown_starts", nothing), lists.get("unknown_columns", nothing), losses,
     )  # fmt: skip
     return weights[compared] @ losses
@@ -383,7 +386,8 @@ def _nth(distances: Floats, skipped: int) -> np.float32:
     if others == 0:
         return np.float32(0)
     place = min(NEIGHBOUR, others) - 1
-    return np.partition(distances, place)[place]
+    nth: np.float32 = np.partition(distances, place)[place]
+    return nth
 
 
 @compiled(parallel=True)
