@@ -330,8 +330,8 @@ def _losses(
     nothing = np.empty(0, dtype=np.int32)
     losses = np.empty((len(compared), len(SCALES)))
     _compare_scales(
-        points, widths, float(widths.min()), np.array(SCALES), compared, share, lists["label_starts"], lists["label_columns"],
-        weights, lists.get("unknown_starts", nothing), lists.get("unknown_columns", nothing), losses,
+        points, widths, float(widths.min()), np.array(SCALES), compared, share,
+        lists["label_starts"], lists["label_columns"], weights, lists.get("unknown_starts", nothing), lists.get("unknown_columns", nothing), losses,
     )  # fmt: skip
     return weights[compared] @ losses
 
