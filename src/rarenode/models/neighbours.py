@@ -331,7 +331,8 @@ def _losses(
     losses = np.empty((len(compared), len(SCALES)))
     _compare_scales(
         points, widths, float(widths.min()), np.array(SCALES), compared, share,
-        lists["label_starts"], lists["label_columns"], weights, lists.get("unknown_starts", nothing), lists.get("unknown_columns", nothing), losses,
+        lists["label_starts"], lists["label_columns"], weights,
+        lists.get("unknown_starts", nothing), lists.get("unknown_columns", nothing), losses,
     )  # fmt: skip
     return weights[compared] @ losses
 
