@@ -15,7 +15,19 @@ from hypothesis import strategies as st
 
 from rarenode import Hierarchy, uncertainty
 from rarenode.errors import ArgumentError, DataError
-from rarenode.models import MODELS, Blend, Forest, Mlp, MlpEnsemble, Model, grow_forest, initial_parameters, mlp
+from rarenode.models import (
+    MODELS,
+    Blend,
+    Forest,
+    Mlp,
+    MlpEnsemble,
+    Model,
+    Neighbours,
+    fit_neighbours,
+    grow_forest,
+    initial_parameters,
+    mlp,
+)
 from rarenode.objective.uncertainties import UNCERTAINTIES
 from tests import oracles
 from tests.strategies import closed_labels, hierarchies
@@ -63,6 +75,10 @@ def forest(problem: Problem) -> Forest:
     )
 
 
+def nearest(problem: Problem) -> Neighbours:
+    return fit_neighbours(problem.X[:8], problem.Y, sample_weight=np.linspace(0.5, 2, 8, dtype=np.float32))
+
+
 KINDS: dict[str, Callable[[Problem], Model]] = {
     "mlp": network,
     "mlp with tanh": lambda p: network(p, activation="tanh"),
@@ -70,7 +86,9 @@ KINDS: dict[str, Callable[[Problem], Model]] = {
     "mlp of 3 members": lambda p: network(p, members=3),
     "dropout ensemble": lambda p: network(p, members=4, ensemble="dropout"),
     "forest": forest,
+    "neighbours": nearest,
     "blend": lambda p: Blend((network(p), forest(p))),
+    "blend of 3 models": lambda p: Blend((network(p), forest(p), nearest(p))),
     "blend with 3 members": lambda p: Blend((network(p, members=3), forest(p))),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)

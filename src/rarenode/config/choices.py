@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from rarenode.errors import ArgumentError
 
-ModelKind = Literal["mlp", "forest"]
+ModelKind = Literal["mlp", "forest", "neighbours"]
 Activation = Literal["relu", "tanh"]
 EnsembleKind = Literal["independent", "dropout"]
 Resampling = Literal["none", "lpros", "lpros-textbook", "hros-pd", "hros-pd-published"]

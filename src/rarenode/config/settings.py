@@ -89,7 +89,8 @@ class Settings(BaseModel):
     """The fraction of rows to hold out instead of cv: faster, but the model learns from fewer rows."""
 
     model: str = setting("mlp+forest", "Model", main=True)
-    """What to train: mlp (an ensemble of perceptrons), forest, or mlp+forest, the geometric mean of both."""
+    """What to train: mlp (an ensemble of perceptrons), forest, neighbours (nearest training rows), or several
+    joined by +, such as mlp+forest: the geometric mean of their probabilities."""
     n_members: Count = setting(1, "Model", main=True)
     """Members of the mlp ensemble. An epistemic focus needs at least 2."""
     ensemble: EnsembleKind = setting("independent", "Model")

@@ -1,4 +1,4 @@
-"""The kinds of model: an ensemble of perceptrons, a forest, and a blend of both."""
+"""The kinds of model: an ensemble of perceptrons, a forest, nearest neighbours, and blends of them."""
 
 from rarenode.models.blend import MODELS as PARTS
 from rarenode.models.blend import Blend
@@ -7,8 +7,21 @@ from rarenode.models.forest import Forest
 from rarenode.models.forest_growth import grow_forest
 from rarenode.models.mlp import Mlp
 from rarenode.models.model import Model, Output
+from rarenode.models.neighbours import Neighbours, fit_neighbours
 
 MODELS: dict[str, type[Model]] = {**PARTS, Blend.kind: Blend}
 """Kind -> model, as model files name them."""
 
-__all__ = ["MODELS", "Blend", "Forest", "Mlp", "MlpEnsemble", "Model", "Output", "grow_forest", "initial_parameters"]
+__all__ = [
+    "MODELS",
+    "Blend",
+    "Forest",
+    "Mlp",
+    "MlpEnsemble",
+    "Model",
+    "Neighbours",
+    "Output",
+    "fit_neighbours",
+    "grow_forest",
+    "initial_parameters",
+]

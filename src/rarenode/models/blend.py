@@ -19,8 +19,9 @@ from rarenode.hierarchy import Hierarchy
 from rarenode.models.forest import Forest
 from rarenode.models.mlp import Mlp
 from rarenode.models.model import Floats, Layout, Model, Output, check_arrays
+from rarenode.models.neighbours import Neighbours
 
-MODELS: dict[str, type[Model]] = {Mlp.kind: Mlp, Forest.kind: Forest}
+MODELS: dict[str, type[Model]] = {Mlp.kind: Mlp, Forest.kind: Forest, Neighbours.kind: Neighbours}
 """Kind -> model that a blend may contain."""
 
 

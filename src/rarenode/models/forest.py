@@ -41,13 +41,10 @@ from rarenode._io.compiled import compiled, start_threads
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models.model import Floats, Layout, Output, check_arrays, check_input
+from rarenode.models.training_labels import MOST, Integers, check_closed, check_lists, overall_share, refuse
 from rarenode.objective import constrain
 from rarenode.objective import uncertainty as uncertainty_of
 
-Integers = NDArray[np.int32]
-
-MOST = 2**31 - 1
-"""What an index of 32 bits can reach."""
 ROWS_AT_A_TIME = 64
 """Rows that one thread predicts before it takes others; they share its buffers."""
 _INTEGER, _NUMBER = np.dtype(np.int32), np.dtype(np.float64)
@@ -149,20 +146,20 @@ class Forest:
             array = getattr(self, name)
             if (array.dtype, array.shape) != expected:
                 raise ArgumentError(
-                    f"the forest's array {name!r} is {array.dtype} {array.shape}; "
+                    f"the array {name!r} is {array.dtype} {array.shape}; "
                     f"{expected[0]} {expected[1]} was expected"
                 )
         _check_walks(self)
-        _check_lists("leaf_starts", self.leaf_starts, "leaf_rows", self.leaf_rows, self.label_starts.size - 1)
+        check_lists("leaf_starts", self.leaf_starts, "leaf_rows", self.leaf_rows, self.label_starts.size - 1)
         _check_leaves(self)
-        _check_lists("label_starts", self.label_starts, "label_columns", self.label_columns, self.nodes)
+        check_lists("label_starts", self.label_starts, "label_columns", self.label_columns, self.nodes)
         if self.sizes.unknown:
-            _check_lists("unknown_starts", self.unknown_starts, "unknown_columns", self.unknown_columns, self.nodes)
+            check_lists("unknown_starts", self.unknown_starts, "unknown_columns", self.unknown_columns, self.nodes)
             if self.hierarchy is None:
                 raise ArgumentError("a forest with unknown labels needs the hierarchy")
         weights = self.row_weights
         # Within these bounds the share of a row in a leaf is never rounded to 0, which would count the row twice.
-        _refuse("row_weights", weights, ~((weights >= 1e-30) & (weights <= 1e30)), "it must be from 1e-30 to 1e+30")
+        refuse("row_weights", weights, ~((weights >= 1e-30) & (weights <= 1e30)), "it must be from 1e-30 to 1e+30")
 
     @property
     def sizes(self) -> ForestSizes:
@@ -212,15 +209,8 @@ class Forest:
         """(nodes,): the share that has each node, of the training rows where it is known; empty if all labels are."""
         if not self.sizes.unknown:
             return np.empty(0)
-        of_labels, of_unknown = (
-            np.bincount(columns, np.repeat(self.row_weights, np.diff(starts)), minlength=self.nodes)
-            for columns, starts in (
-                (self.label_columns, self.label_starts),
-                (self.unknown_columns, self.unknown_starts),
-            )
-        )
-        of_known = np.maximum(self.row_weights.sum() - of_unknown, of_labels)
-        return np.divide(of_labels, of_known, out=np.zeros(self.nodes), where=of_known > 0)
+        labels, unknown = (self.label_starts, self.label_columns), (self.unknown_starts, self.unknown_columns)
+        return overall_share(self.nodes, self.row_weights, labels, unknown)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything but ``features``, ``nodes`` and the hierarchy, by name."""
@@ -251,7 +241,7 @@ class Forest:
         if description["nodes"] != len(hierarchy):
             raise ArgumentError(f"the forest has {description['nodes']} nodes, and the hierarchy {len(hierarchy)}")
         forest = cls(features=description["features"], nodes=len(hierarchy), hierarchy=hierarchy, **arrays)
-        _check_closed(forest, hierarchy)
+        check_closed(forest.label_starts, forest.label_columns, hierarchy)
         return forest
 
 
@@ -261,53 +251,30 @@ ARRAYS = tuple(each.name for each in fields(Forest) if each.name not in ("featur
 # --- checks --------------------------------------------------------------------------------------------------------
 
 
-def _refuse(name: str, array: NDArray[Any], wrong: NDArray[np.bool_], problem: str) -> None:
-    """Raise if anything is wrong; the message shows the first such value."""
-    if wrong.any():
-        at = int(wrong.argmax())
-        raise ArgumentError(f"the forest's array {name!r} has {array[at]} at {at}: {problem}")
-
-
 def _check_walks(forest: Forest) -> None:
     """Every walk from a root ends at a leaf."""
     feature, places = forest.feature, forest.feature.size
-    _refuse(
+    refuse(
         "feature",
         feature,
         (feature < -1) | (feature >= forest.features),
         f"it must be from -1 to {forest.features - 1}",
     )
-    _refuse("threshold", forest.threshold, ~np.isfinite(forest.threshold), "it must be finite")
+    refuse("threshold", forest.threshold, ~np.isfinite(forest.threshold), "it must be finite")
     inner, place = feature >= 0, np.arange(places)
     for name, child in (("left", forest.left), ("right", forest.right)):
         outside = inner & ((child <= place) | (child >= places))
-        _refuse(name, child, outside, f"a child must lie after its parent and before {places}")
-        _refuse(name, child, ~inner & (child != -1), "a leaf has no child, which is written as -1")
+        refuse(name, child, outside, f"a child must lie after its parent and before {places}")
+        refuse(name, child, ~inner & (child != -1), "a leaf has no child, which is written as -1")
     roots = forest.roots
-    _refuse("roots", roots, (roots < 0) | (roots >= places), f"it must be from 0 to {places - 1}")
+    refuse("roots", roots, (roots < 0) | (roots >= places), f"it must be from 0 to {places - 1}")
     ways = np.bincount(np.concatenate([roots, forest.left[inner], forest.right[inner]]), minlength=places)
     if (ways != 1).any():
         at = int((ways != 1).argmax())
         raise ArgumentError(
-            f"the forest's arrays 'roots', 'left' and 'right' lead to place {at} in {ways[at]} ways; "
+            f"the arrays 'roots', 'left' and 'right' lead to place {at} in {ways[at]} ways; "
             "it must be the root of one tree or the child of one place"
         )
-
-
-def _check_lists(starts_name: str, starts: Integers, name: str, values: Integers, end: int) -> None:
-    """Spans follow one another from the first value to the last. Within each, values rise and lie in [0, end)."""
-    if starts[0] != 0 or starts[-1] != values.size:
-        raise ArgumentError(
-            f"the forest's array {starts_name!r} goes from {starts[0]} to {starts[-1]}; "
-            f"it must go from 0 to {values.size}, the length of {name!r}"
-        )
-    _refuse(starts_name, starts[1:], starts[1:] < starts[:-1], "it must not fall (counted from the second value)")
-    _refuse(name, values, (values < 0) | (values >= end), f"it must be from 0 to {end - 1}")
-    begins = np.zeros(values.size + 1, dtype=np.bool_)
-    begins[starts] = True
-    falls = np.zeros(values.size, dtype=np.bool_)
-    falls[1:] = values[1:] <= values[:-1]
-    _refuse(name, values, falls & ~begins[:-1], f"it must be more than the value before, as {starts_name!r} joins them")
 
 
 def _check_leaves(forest: Forest) -> None:
@@ -317,47 +284,10 @@ def _check_leaves(forest: Forest) -> None:
     if (full != leaf).any():
         at = int((full != leaf).argmax())
         what = "a leaf, and has no rows" if leaf[at] else "no leaf, and has rows"
-        raise ArgumentError(f"the forest's array 'leaf_starts' is wrong at {at}: the place is {what}")
-
-
-def _check_closed(forest: Forest, hierarchy: Hierarchy) -> None:
-    """A training row has the parents of all its nodes."""
-    by_child = np.argsort(hierarchy.edge_children, kind="stable")
-    starts = np.searchsorted(hierarchy.edge_children[by_child], np.arange(len(hierarchy) + 1))
-    row, child, parent = _first_gap(
-        forest.label_starts, forest.label_columns, starts, hierarchy.edge_parents[by_child], len(hierarchy)
-    )
-    if row >= 0:
-        raise ArgumentError(
-            f"the forest's array 'label_columns' is not closed: training row {row} has "
-            f"{hierarchy.nodes[child]!r} but not its parent {hierarchy.nodes[parent]!r}"
-        )
+        raise ArgumentError(f"the array 'leaf_starts' is wrong at {at}: the place is {what}")
 
 
 # --- compiled ------------------------------------------------------------------------------------------------------
-
-
-@compiled()
-def _first_gap(
-    label_starts: Integers,
-    label_columns: Integers,
-    starts: NDArray[np.int64],
-    parents: NDArray[np.int64],
-    nodes: int,
-) -> tuple[int, int, int]:
-    """The first (row, child, parent) where a row has the child only; (-1, -1, -1) if there is none.
-
-    The parents of a node are ``parents[starts[node]:starts[node + 1]]``.
-    """
-    last_row = np.full(nodes, -1, np.int64)  # the last row that has a node; a parent has the lower column
-    for row in range(label_starts.shape[0] - 1):
-        for label in range(label_starts[row], label_starts[row + 1]):
-            child = label_columns[label]
-            last_row[child] = row
-            for edge in range(starts[child], starts[child + 1]):
-                if last_row[parents[edge]] != row:
-                    return row, child, parents[edge]
-    return -1, -1, -1
 
 
 @compiled()

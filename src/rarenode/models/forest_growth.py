@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -33,8 +33,9 @@ from rarenode._io.text import counted
 from rarenode.errors import ArgumentError, DataError, LabelError
 from rarenode.hierarchy import Hierarchy
 from rarenode.hierarchy.labels import as_known
-from rarenode.models.forest import MOST, Forest, Integers
+from rarenode.models.forest import Forest
 from rarenode.models.model import check_input
+from rarenode.models.training_labels import MOST, Integers, Lists, checked_weights, starts_of
 
 
 class _Tree(NamedTuple):
@@ -48,26 +49,6 @@ class _Tree(NamedTuple):
     """(places,): training rows in a leaf; 0 at an inner place."""
     rows: Integers
     """(training rows,): sorted by leaf."""
-
-
-class _Lists(NamedTuple):
-    """Some nodes of each row: ``columns[starts[row]:starts[row + 1]]``, rising."""
-
-    starts: NDArray[np.int64]
-    columns: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, cells: NDArray[np.bool_]) -> Self:
-        """Where (rows, nodes) are True."""
-        return cls(_starts(np.count_nonzero(cells, axis=1)), np.nonzero(cells)[1])
-
-    def times(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """For each row, the sum of what its nodes have in (nodes, targets)."""
-        from scipy.sparse import csr_array  # noqa: PLC0415 (only growing needs it)
-
-        ones, shape = np.ones(len(self.columns)), (len(self.starts) - 1, len(directions))
-        product: NDArray[np.float64] = csr_array((ones, self.columns, self.starts), shape=shape) @ directions
-        return product
 
 
 def grow_forest(
@@ -117,13 +98,13 @@ def grow_forest(
     """
     _check_options(trees, seed, smallest_leaf, features, most_features, projection, rarity)
     _check_training(X, Y, scored)
-    weights = np.ones(len(X)) if sample_weight is None else _checked_weights(sample_weight, len(X))
+    weights = np.ones(len(X)) if sample_weight is None else checked_weights(sample_weight, len(X))
     known = as_known(known, Y.shape)
     if not weights.all():
         known = None if known is None else known[weights > 0]
         X, Y, weights = X[weights > 0], Y[weights > 0], weights[weights > 0]
-    labels = _Lists.of(Y)
-    unknown = None if known is None else _Lists.of(~known)
+    labels = Lists.of(Y)
+    unknown = None if known is None else Lists.of(~known)
     longest = max(len(labels.columns), 0 if unknown is None else len(unknown.columns))
     if max(2 * trees * len(X), longest) > MOST:
         raise ArgumentError(
@@ -148,8 +129,8 @@ def grow_forest(
 
 def _targets(
     Y: NDArray[np.bool_],
-    labels: _Lists,
-    unknown: _Lists | None,
+    labels: Lists,
+    unknown: Lists | None,
     scored: NDArray[np.bool_],
     projection: int,
     rarity: float,
@@ -213,13 +194,13 @@ def _plant(
     trees: Sequence[_Tree],
     features: int,
     nodes: int,
-    labels: _Lists,
-    unknown: _Lists | None,
+    labels: Lists,
+    unknown: Lists | None,
     row_weights: NDArray[np.float64],
     hierarchy: Hierarchy | None,
 ) -> Forest:
     """Trees one after another, in one set of arrays."""
-    roots = _starts([len(tree.feature) for tree in trees])[:-1].astype(np.int32)
+    roots = starts_of([len(tree.feature) for tree in trees])[:-1].astype(np.int32)
     pairs = list(zip(trees, roots, strict=True))
     nothing = np.empty(0, dtype=np.int64)
     return Forest(
@@ -230,7 +211,7 @@ def _plant(
         threshold=np.concatenate([tree.threshold for tree in trees]),
         left=np.concatenate([np.where(tree.left < 0, tree.left, tree.left + root) for tree, root in pairs]),
         right=np.concatenate([np.where(tree.right < 0, tree.right, tree.right + root) for tree, root in pairs]),
-        leaf_starts=_starts(np.concatenate([tree.rows_in_place for tree in trees])).astype(np.int32),
+        leaf_starts=starts_of(np.concatenate([tree.rows_in_place for tree in trees])).astype(np.int32),
         leaf_rows=np.concatenate([tree.rows for tree in trees]),
         label_starts=labels.starts.astype(np.int32),
         label_columns=labels.columns.astype(np.int32),
@@ -239,13 +220,6 @@ def _plant(
         unknown_columns=(nothing if unknown is None else unknown.columns).astype(np.int32),
         hierarchy=hierarchy,
     )
-
-
-def _starts(lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where spans of these lengths begin that follow one another, and where the last one ends."""
-    starts = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    return starts
 
 
 def _check_options(
@@ -265,13 +239,6 @@ def _check_options(
         raise ArgumentError(f"features must be more than 0 and at most 1, got {features!r}")
     if not 0 <= rarity <= 1:
         raise ArgumentError(f"rarity must lie between 0 and 1, got {rarity!r}")
-
-
-def _checked_weights(sample_weight: NDArray[np.float32], rows: int) -> NDArray[np.float64]:
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (rows,) or not ((weights >= 0) & (weights < np.inf)).all() or not weights.any():
-        raise ArgumentError(f"sample_weight must be {counted(rows, 'number')} of at least 0, not all of them 0")
-    return weights
 
 
 def _check_training(X: NDArray[np.float32], Y: NDArray[np.bool_], scored: NDArray[np.bool_]) -> None:

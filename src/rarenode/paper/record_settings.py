@@ -107,7 +107,7 @@ def to_record(settings: Settings) -> dict[str, Any]:
         values[name] = None if values[name] == word else values[name]
     named = {RENAMED.get(name, name): value for name, value in values.items()}
     named["trees"] = trees if "forest" in kinds else 0
-    if "mlp" not in kinds:
+    if "mlp" not in kinds or "neighbours" in kinds:  # others follow from the number of trees
         named["model"] = settings.model
     first = {name: named.pop(name) for name in DEFAULTS}
     return first | {name: value for name, value in named.items() if value != default_of(name)}
@@ -129,7 +129,9 @@ def from_record(values: Mapping[str, Any]) -> Settings:
     for name, word in NOTHING_SET.items():
         named[name] = word if named[name] is None else named[name]
     back = {old: new for new, old in RENAMED.items()}
-    forest = {"model": model or "mlp+forest", "n_trees": trees} if trees else {"model": "mlp"}
+    forest: dict[str, Any] = {"model": model or ("mlp+forest" if trees else "mlp")}
+    if trees:
+        forest["n_trees"] = trees
     return Settings(**{back.get(name, name): value for name, value in named.items()}, **forest)
 
 

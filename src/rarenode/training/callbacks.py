@@ -67,6 +67,9 @@ class Callback:
     def on_forest(self, trees: int) -> None:
         """A forest is about to be grown."""
 
+    def on_neighbours(self, rows: int) -> None:
+        """Distances between so many training rows are about to be measured."""
+
 
 class ShowProgress(Callback):
     """Displays the training: epoch, loss, steps per second and the time left."""
@@ -116,3 +119,7 @@ class ShowProgress(Callback):
     def on_forest(self, trees: int) -> None:
         """See `Callback`."""
         self.progress.line(f"growing {counted(trees, 'tree')}")
+
+    def on_neighbours(self, rows: int) -> None:
+        """See `Callback`."""
+        self.progress.line(f"measuring distances between {counted(rows, 'row')}")

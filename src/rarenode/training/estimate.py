@@ -25,7 +25,7 @@ USUAL_WIDTH = 2048
 """Of an embedding, where the encoder is not known."""
 PLACE, LEAF_ROW = 28, 4
 """Bytes of a forest for each inner place or leaf of a tree, and for each row in a leaf."""
-TRIAL_STEPS, TRIAL_EPOCHS, TRIAL_TREES = 40, 4, (2, 8)
+TRIAL_STEPS, TRIAL_EPOCHS, TRIAL_TREES, TRIAL_ROWS = 40, 4, (2, 8), 1000
 """What is tried: steps in each of some epochs, and two sizes of forests, whose difference has no fixed costs."""
 
 
@@ -79,6 +79,8 @@ def estimate_fit(
         size += COPIES * MlpEnsemble.from_settings(settings, width, nodes).parameter_bytes
     if "forest" in settings.models:
         size += settings.n_trees * rows * (LEAF_ROW + PLACE)
+    if "neighbours" in settings.models:
+        size += rows * width * 4 * 2  # points of both forms, of which one is kept
     return FitEstimate(size, trainings, _seconds(data, settings) * trainings if try_it and rows else None)
 
 
@@ -97,6 +99,11 @@ def _seconds(data: Dataset, settings: Settings) -> float:
         ]
         few, many = TRIAL_TREES
         total += max(times[2] - times[1], 0.0) * settings.n_trees / (many - few)
+    if "neighbours" in settings.models:
+        alone = settings.changed({}, **once, model="neighbours")
+        few_rows = data.take(np.arange(min(len(data), TRIAL_ROWS)))
+        _timed(few_rows, alone)  # compiles
+        total += _timed(few_rows, alone) * (len(data) / len(few_rows)) ** 2
     return total
 
 

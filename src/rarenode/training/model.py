@@ -93,7 +93,7 @@ class TrainedModel:
 
     def _threads(self) -> AbstractContextManager[None]:
         """Keep to the ``n_jobs`` of the settings."""
-        return limited_threads(self.settings.n_jobs, compiled="forest" in self.settings.models)
+        return limited_threads(self.settings.n_jobs, compiled=self.settings.models != ("mlp",))
 
     def prepare(self, X: Any) -> Floats:
         """The input of the model for raw features; columns of a data frame are found by their names.

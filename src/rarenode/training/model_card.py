@@ -146,7 +146,11 @@ def _forest(part: Mapping[str, Any]) -> str:
     return f"a forest of {counted(part['trees'], 'tree')}"
 
 
-_MODELS: dict[str, Callable[[Mapping[str, Any]], str]] = {"mlp": _mlp, "forest": _forest}
+def _neighbours(part: Mapping[str, Any]) -> str:
+    return f"the nearest of {counted(part['training_rows'], 'training row')}"
+
+
+_MODELS: dict[str, Callable[[Mapping[str, Any]], str]] = {"mlp": _mlp, "forest": _forest, "neighbours": _neighbours}
 
 
 def _data(record: ModelFile) -> str:

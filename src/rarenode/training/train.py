@@ -17,10 +17,10 @@ from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
 from rarenode.data.images import Images
 from rarenode.data.preparation import Preparation, as_float32
-from rarenode.engines import available_threads
+from rarenode.engines import available_threads, limited_threads
 from rarenode.errors import ArgumentError, DataError, Interrupted
 from rarenode.metrics import count_parents_together
-from rarenode.models import Blend, Forest, MlpEnsemble, Model, grow_forest
+from rarenode.models import Blend, Forest, MlpEnsemble, Model, Neighbours, fit_neighbours, grow_forest
 from rarenode.models.encoder import Encoder
 from rarenode.models.pixels import PixelEncoder
 from rarenode.training.callbacks import Callback, EpochRecord
@@ -108,6 +108,8 @@ def train_model(
                     _encoded(watched, valid.X, encoder, threads)  # whoever predicts them next finds their embeddings
         if "forest" in settings.models:
             models.append(_grow(rows, settings, callback))
+        if "neighbours" in settings.models:
+            models.append(_find_neighbours(rows, settings, callback))
     return TrainedModel(
         model=models[0] if len(models) == 1 else Blend(tuple(models)),
         hierarchy=data.hierarchy,
@@ -245,3 +247,18 @@ def _grow(rows: Dataset, settings: Settings, callback: Callback | None) -> Fores
             "stopped while the forest was grown, which begins again with resume; trained networks are kept where a "
             "folder for checkpoints was given"
         ) from None
+
+
+def _find_neighbours(rows: Dataset, settings: Settings, callback: Callback | None) -> Neighbours:
+    """Neighbours are rows without clones."""
+    if callback is not None:
+        callback.on_neighbours(len(rows))
+    with limited_threads(settings.n_jobs, compiled=True):
+        return fit_neighbours(
+            rows.X,
+            rows.Y,
+            seed=settings.seed,
+            sample_weight=rows.sample_weight,
+            known=rows.known,
+            hierarchy=rows.hierarchy,
+        )

@@ -1,0 +1,536 @@
+"""Nearest neighbours whose probabilities are coherent by construction: the record, its checks, its predictions.
+
+The probability of a node is the weighted share of training rows that have it, and near rows have more weight:
+
+    p(node | x) = sum_r w_r(x) [r has node],    w_r(x) proportional to v_r exp(-d(x, r) / (s sqrt(h(x) h(r))))
+
+with v_r the sample weight of a row, d the Euclidean distance, h(x) the distance from x to its 10th nearest training
+row, and s the scale. Dividing by h makes a neighbourhood as wide as rows are sparse there. All training rows take part,
+however far: what they add is little, and it still ranks the rows of a rare node that has no near one.
+
+Distances are between arcsinh of standardised features, so that outliers are less far away. In the form ``shape`` the
+values of each row are then centred and scaled to length 1, so that rows are alike that rise and fall alike.
+
+Labels are closed under ancestors, so a parent sums over the rows of its child and perhaps more, in the same order: as
+in a `Forest`, its probability is at least the child's to the last bit. Where labels are unknown, other rows share the
+weight and the max constraint is applied, as there.
+
+A prediction costs a comparison with each training row: rows x training rows x features.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self, get_args
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from rarenode._io.compiled import compiled, start_threads
+from rarenode._io.text import counted
+from rarenode.errors import ArgumentError, DataError, LabelError
+from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy.labels import as_known
+from rarenode.models.model import Floats, Layout, Output, check_arrays, check_input
+from rarenode.models.training_labels import (
+    MOST,
+    Integers,
+    Lists,
+    check_closed,
+    check_lists,
+    checked_weights,
+    overall_share,
+    refuse,
+)
+from rarenode.objective import constrain
+from rarenode.objective import uncertainty as uncertainty_of
+
+Form = Literal["values", "shape"]
+"""What distances are between: transformed values, or the shape of a row, whatever its level and range."""
+NEIGHBOUR = 10
+"""Which neighbour's distance sets the width of a neighbourhood."""
+SCALES = (0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5)
+"""The scales that `fit_neighbours` compares."""
+MOST_COMPARED = 1000
+"""Rows that it predicts from all others to compare them, at most."""
+PRIOR_SHARE = 0.02
+"""How much of a node's overall share is mixed in there: a logarithm cannot take 0."""
+LEAST_WIDTH = 1e-4
+ROWS_AT_A_TIME = 8
+"""Rows that are compared with a training row while it is in the processor's cache."""
+_INTEGER, _SINGLE, _DOUBLE = np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.float64)
+
+
+@dataclass(frozen=True)
+class NeighbourSizes:
+    """The numbers from which the types and shapes of all arrays of `Neighbours` follow."""
+
+    features: int
+    training_rows: int
+    labels: int
+    """Labels of all training rows; there may be none."""
+    unknown: int = 0
+    """Unknown labels of all training rows."""
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            least = 0 if name in ("labels", "unknown") else 1
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST:
+                raise ArgumentError(f"{name} must be a whole number from {least} to {MOST:,}, got {value!r}")
+
+    def layout(self) -> Layout:
+        """Name -> type and shape of every array; those of unknown labels are there only if some are unknown."""
+        layout: Layout = {
+            "points": (_SINGLE, (self.training_rows, self.features)),
+            "widths": (_SINGLE, (self.training_rows,)),
+            "label_starts": (_INTEGER, (self.training_rows + 1,)),
+            "label_columns": (_INTEGER, (self.labels,)),
+            "row_weights": (_DOUBLE, (self.training_rows,)),
+        }
+        if self.unknown:
+            layout |= {
+                "unknown_starts": (_INTEGER, (self.training_rows + 1,)),
+                "unknown_columns": (_INTEGER, (self.unknown,)),
+            }
+        return layout
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Training rows and their labels, and how near rows must be to count. The arrays become read-only."""
+
+    nodes: int
+    form: Form
+    scale: float
+    """s: above 0; the smaller, the more the nearest rows count."""
+    points: Floats
+    """(training rows, features): the training rows in their form."""
+    widths: Floats
+    """(training rows,): h, the distance from each to its 10th nearest."""
+    label_starts: Integers
+    """(training rows + 1,): the nodes of a row are ``label_columns[label_starts[row]:label_starts[row + 1]]``."""
+    label_columns: Integers
+    """Columns of nodes, rising within a row."""
+    row_weights: NDArray[np.float64]
+    """(training rows,): v, how much each counts."""
+    unknown_starts: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    """As ``label_starts``, for the nodes that are unknown in a row; empty if all labels are known."""
+    unknown_columns: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    """Columns of nodes, rising within a row."""
+    hierarchy: Hierarchy | None = None
+    """Of the nodes; required where labels are unknown."""
+    kind: ClassVar[str] = "neighbours"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.nodes, int) or isinstance(self.nodes, bool) or not 1 <= self.nodes <= MOST:
+            raise ArgumentError(f"nodes must be a whole number from 1 to {MOST:,}, got {self.nodes!r}")
+        if self.form not in get_args(Form):
+            raise ArgumentError(f"unknown form {self.form!r}; choose one of {', '.join(get_args(Form))}")
+        if not isinstance(self.scale, float) or not 1e-6 <= self.scale <= 1e6:
+            raise ArgumentError(f"scale must be a number from 1e-6 to 1e6, got {self.scale!r}")
+        for name in ARRAYS:
+            array = np.ascontiguousarray(getattr(self, name)).view()
+            array.flags.writeable = False  # what is checked here must stay true
+            object.__setattr__(self, name, array)
+        check_arrays(self.arrays(), self.sizes.layout())
+        refuse("points", self.points.ravel(), ~np.isfinite(self.points).ravel(), "it must be finite")
+        wrong = ~((self.widths >= 1e-30) & (self.widths <= 1e30))
+        refuse("widths", self.widths, wrong, "it must be from 1e-30 to 1e+30")
+        check_lists("label_starts", self.label_starts, "label_columns", self.label_columns, self.nodes)
+        if self.sizes.unknown:
+            check_lists("unknown_starts", self.unknown_starts, "unknown_columns", self.unknown_columns, self.nodes)
+            if self.hierarchy is None:
+                raise ArgumentError("neighbours with unknown labels need the hierarchy")
+        wrong = ~((self.row_weights >= 1e-30) & (self.row_weights <= 1e30))
+        refuse("row_weights", self.row_weights, wrong, "it must be from 1e-30 to 1e+30")
+
+    @property
+    def sizes(self) -> NeighbourSizes:
+        """What must be known to read `arrays` from a file."""
+        return NeighbourSizes(
+            features=self.points.shape[1],
+            training_rows=self.points.shape[0],
+            labels=self.label_columns.size,
+            unknown=self.unknown_columns.size,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is computed from the rest when it is needed."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the input."""
+        return int(self.points.shape[1])
+
+    @property
+    def n_nodes(self) -> int:
+        """Columns of the output."""
+        return self.nodes
+
+    def compute(self, X: Floats, *, highest: bool = False, uncertainty: str | None = None) -> Output:
+        """See `Model.compute`. Neighbours are one member: their uncertainty is that of their probabilities."""
+        probs = self.predict_proba(X)
+        return Output(probs, uncertainty=None if uncertainty is None else uncertainty_of(probs[None], uncertainty))
+
+    def predict_proba(self, X: Floats) -> Floats:
+        """Coherent probabilities (rows, nodes) of rows (rows, features), whatever the number of threads."""
+        check_input(X, self.n_features)
+        probs = np.empty((len(X), self.nodes), dtype=np.float32)
+        start_threads()
+        _predict(
+            in_form(X, self.form), self.points, self.widths, float(self.widths.min()), self.scale,
+            self.label_starts, self.label_columns, self.row_weights,
+            self.unknown_starts, self.unknown_columns, self._overall_share, probs,
+        )  # fmt: skip
+        return probs if self.hierarchy is None or not self.sizes.unknown else constrain(probs, self.hierarchy)
+
+    @cached_property
+    def _overall_share(self) -> NDArray[np.float64]:
+        """(nodes,): the share that has each node, of the training rows where it is known; empty if all labels are."""
+        if not self.sizes.unknown:
+            return np.empty(0)
+        labels, unknown = (self.label_starts, self.label_columns), (self.unknown_starts, self.unknown_columns)
+        return overall_share(self.nodes, self.row_weights, labels, unknown)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything but ``nodes``, ``form``, ``scale`` and the hierarchy, by name."""
+        return {name: getattr(self, name) for name in self.sizes.layout()}
+
+    def describe(self) -> dict[str, Any]:
+        """See `Model.describe`."""
+        sizes = asdict(self.sizes)
+        if not self.sizes.unknown:
+            del sizes["unknown"]
+        return {"nodes": self.nodes, "form": self.form, "scale": self.scale} | sizes
+
+    @classmethod
+    def layout(cls, description: Mapping[str, Any]) -> Layout:
+        """See `Model.layout`."""
+        own = {"nodes", "form", "scale"}
+        expected = own | {size.name for size in fields(NeighbourSizes)}
+        odd = min((expected ^ set(description)) - {"unknown"}, default=None)
+        if odd is not None:
+            raise ArgumentError(f"its description {'must not' if odd in description else 'must'} contain {odd!r}")
+        return NeighbourSizes(**{n: v for n, v in description.items() if n not in own}).layout()
+
+    @classmethod
+    def from_arrays(
+        cls, description: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], hierarchy: Hierarchy
+    ) -> Self:
+        """See `Model.from_arrays`; an error says which array is wrong, and where."""
+        check_arrays(arrays, cls.layout(description))
+        if description["nodes"] != len(hierarchy):
+            raise ArgumentError(f"the model has {description['nodes']} nodes, and the hierarchy {len(hierarchy)}")
+        form, scale = description["form"], description["scale"]
+        model = cls(nodes=len(hierarchy), form=form, scale=scale, hierarchy=hierarchy, **arrays)
+        check_closed(model.label_starts, model.label_columns, hierarchy)
+        return model
+
+
+ARRAYS = tuple(f.name for f in fields(Neighbours) if f.name not in ("nodes", "form", "scale", "hierarchy"))
+
+
+def fit_neighbours(
+    X: Floats,
+    Y: NDArray[np.bool_],
+    *,
+    seed: int = 0,
+    sample_weight: NDArray[np.float32] | None = None,
+    known: NDArray[np.bool_] | None = None,
+    hierarchy: Hierarchy | None = None,
+) -> Neighbours:
+    """Choose the form and the scale that predict training rows best, each from all others, and keep the rows.
+
+    They are compared by the log loss of up to 1,000 rows. The time is in proportion to rows x rows x features.
+
+    Args:
+        X: features (rows, features), finite.
+        Y: labels (rows, nodes), closed under ancestors.
+        seed: decides which rows are compared, if there are more.
+        sample_weight: (rows,), how much each row counts; rows that count 0 are left out.
+        known: (rows, nodes), where labels are known; None: everywhere.
+        hierarchy: of the nodes; required where labels are unknown.
+
+    >>> X = np.array([[0.0], [0.1], [5.0]], dtype=np.float32)
+    >>> Y = np.array([[1, 0], [1, 0], [1, 1]], dtype=bool)
+    >>> fit_neighbours(X, Y).predict_proba(X).round(2)
+    array([[1., 0.],
+           [1., 0.],
+           [1., 1.]], dtype=float32)
+    """
+    _check_training(X, Y)
+    weights = np.ones(len(X)) if sample_weight is None else checked_weights(sample_weight, len(X))
+    known = as_known(known, Y.shape)
+    if not weights.all():
+        known = None if known is None else known[weights > 0]
+        X, Y, weights = X[weights > 0], Y[weights > 0], weights[weights > 0]
+    labels, unknown = Lists.of(Y), None if known is None else Lists.of(~known)
+    lists: dict[str, NDArray[Any]] = {
+        "label_starts": labels.starts.astype(np.int32),
+        "label_columns": labels.columns.astype(np.int32),
+        "row_weights": weights,
+    }
+    if unknown is not None:
+        lists |= {
+            "unknown_starts": unknown.starts.astype(np.int32),
+            "unknown_columns": unknown.columns.astype(np.int32),
+        }
+    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed)))
+    compared = np.sort(rng.permutation(len(X))[:MOST_COMPARED])
+    best: tuple[float, Neighbours] | None = None
+    for form in get_args(Form):
+        points = in_form(X, form)
+        widths = _widths_of(points)
+        losses = _losses(points, widths, compared, Y, known, weights, lists)
+        place = int(np.argmin(losses))
+        if best is None or losses[place] < best[0]:
+            model = Neighbours(Y.shape[1], form, SCALES[place], points, widths, hierarchy=hierarchy, **lists)
+            best = float(losses[place]), model
+    assert best is not None  # noqa: S101 (there is a form)
+    return best[1]
+
+
+def in_form(X: Floats, form: Form) -> Floats:
+    """Rows as distances see them."""
+    points = np.empty(X.shape, dtype=np.float32)
+    _transform(np.ascontiguousarray(X), form == "shape", points)
+    return points
+
+
+def _widths_of(points: Floats) -> Floats:
+    """The distance from each row to its 10th nearest other row.
+
+    At least a ten-thousandth of the usual length of a row, however many rows are equal: smaller distances are rounding.
+    """
+    start_threads()
+    widths = np.empty(len(points), dtype=np.float32)
+    _measure_widths(points, widths)
+    length = math.sqrt(np.einsum("ij,ij->", points, points, dtype=np.float64) / len(points))
+    return np.maximum(widths, np.float32(LEAST_WIDTH * length or 1.0))
+
+
+def _losses(
+    points: Floats,
+    widths: Floats,
+    compared: NDArray[np.int64],
+    Y: NDArray[np.bool_],
+    known: NDArray[np.bool_] | None,
+    weights: NDArray[np.float64],
+    lists: Mapping[str, NDArray[Any]],
+) -> NDArray[np.float64]:
+    """For each scale, the log loss of rows that are predicted from all others."""
+    known_weight = weights.sum() if known is None else weights @ known
+    share = weights @ Y / np.maximum(known_weight, 1e-30)
+    start_threads()
+    nothing = np.empty(0, dtype=np.int32)
+    losses = np.empty((len(compared), len(SCALES)))
+    _compare_scales(
+        points, widths, float(widths.min()), np.array(SCALES), compared, share,
+        lists["label_starts"], lists["label_columns"], weights,
+        lists.get("unknown_starts", nothing), lists.get("unknown_columns", nothing), losses,
+    )  # fmt: skip
+    return weights[compared] @ losses
+
+
+def _check_training(X: Floats, Y: NDArray[np.bool_]) -> None:
+    if Y.dtype != np.bool_ or Y.ndim != 2 or not Y.shape[1]:
+        raise LabelError(f"Y must be boolean of the shape (rows, nodes), got {Y.dtype} {Y.shape}")
+    check_input(X, None)
+    if len(X) != len(Y):
+        raise DataError(f"X has {counted(len(X), 'row')} and Y {len(Y)}")
+    if not len(X):
+        raise DataError("neighbours need at least one training row")
+
+
+# --- compiled ------------------------------------------------------------------------------------------------------
+
+
+@compiled(parallel=True)
+def _transform(X: Floats, centred: bool, points: Floats) -> None:
+    rows, features = X.shape
+    for row in numba.prange(rows):
+        mean = 0.0
+        for i in range(features):
+            points[row, i] = math.asinh(X[row, i])
+            mean += points[row, i]
+        if centred:
+            mean /= features
+            square = 0.0
+            for i in range(features):
+                square += (points[row, i] - mean) ** 2
+            length = max(math.sqrt(square), 1e-6)
+            for i in range(features):
+                points[row, i] = (points[row, i] - mean) / length
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def _square_distance(x: Floats, y: Floats) -> np.float32:
+    """Reassociation lets the sum run in vectors. It is the same for every pair of rows, wherever they are."""
+    total = np.float32(0)
+    for i in range(x.shape[0]):
+        total += (x[i] - y[i]) * (x[i] - y[i])
+    return total
+
+
+@compiled()
+def _nth(distances: Floats, skipped: int) -> np.float32:
+    """The 10th smallest, or the largest of fewer; ``skipped`` is left out, and infinite afterwards."""
+    others = distances.shape[0]
+    if skipped >= 0:
+        distances[skipped] = np.inf
+        others -= 1
+    if others == 0:
+        return np.float32(0)
+    place = min(NEIGHBOUR, others) - 1
+    nth: np.float32 = np.partition(distances, place)[place]
+    return nth
+
+
+@compiled(parallel=True)
+def _measure_widths(points: Floats, widths: Floats) -> None:
+    rows = points.shape[0]
+    for block in numba.prange((rows + ROWS_AT_A_TIME - 1) // ROWS_AT_A_TIME):
+        first, last = block * ROWS_AT_A_TIME, min(rows, (block + 1) * ROWS_AT_A_TIME)
+        distances = np.empty((ROWS_AT_A_TIME, rows), np.float32)
+        for other in range(rows):
+            for row in range(first, last):
+                distances[row - first, other] = _square_distance(points[row], points[other])
+        for row in range(first, last):
+            widths[row] = math.sqrt(_nth(distances[row - first], row))
+
+
+@compiled()
+def _weigh(
+    distances: Floats,
+    width: float,
+    widths: Floats,
+    scale: float,
+    row_weights: NDArray[np.float64],
+    weights: NDArray[np.float64],
+) -> None:
+    """Write the weights of training rows, which add up to 1; ``distances`` are squared."""
+    largest = -np.inf
+    for other in range(widths.shape[0]):
+        weights[other] = -math.sqrt(distances[other]) / (scale * math.sqrt(width * widths[other]))
+        largest = max(largest, weights[other])
+    total = 0.0
+    for other in range(widths.shape[0]):
+        weights[other] = row_weights[other] * math.exp(weights[other] - largest)
+        total += weights[other]
+    for other in range(widths.shape[0]):
+        weights[other] /= total
+
+
+@compiled()
+def _add_labels(
+    weights: NDArray[np.float64],
+    label_starts: Integers,
+    label_columns: Integers,
+    unknown_starts: Integers,
+    unknown_columns: Integers,
+    overall: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    unknown: NDArray[np.float64],
+) -> None:
+    """Write the probability of each node; ``overall`` is its share where no row with a weight tells."""
+    sums[:] = 0.0
+    unknown[:] = 0.0
+    everything = 0.0
+    all_known = unknown_columns.shape[0] == 0
+    for row in range(weights.shape[0]):
+        weight = weights[row]
+        everything += weight
+        for label in range(label_starts[row], label_starts[row + 1]):
+            sums[label_columns[label]] += weight
+        if not all_known:
+            for label in range(unknown_starts[row], unknown_starts[row + 1]):
+                unknown[unknown_columns[label]] += weight
+    for node in range(sums.shape[0]):
+        if not all_known:
+            # Exactly 0 if all rows are unknown: the same numbers were added in the same order.
+            known = everything - unknown[node]
+            sums[node] = sums[node] / known if known > 0.0 else overall[node]
+        sums[node] = min(sums[node], 1.0)  # the weights add up to 1, but for rounding
+
+
+@compiled(parallel=True)
+def _predict(
+    rows: Floats,
+    points: Floats,
+    widths: Floats,
+    least_width: float,
+    scale: float,
+    label_starts: Integers,
+    label_columns: Integers,
+    row_weights: NDArray[np.float64],
+    unknown_starts: Integers,
+    unknown_columns: Integers,
+    overall: NDArray[np.float64],
+    probs: Floats,
+) -> None:
+    """Write the probabilities of each row. No row depends on another, so neither do the bits on the threads."""
+    count, training_rows, nodes = rows.shape[0], points.shape[0], probs.shape[1]
+    for block in numba.prange((count + ROWS_AT_A_TIME - 1) // ROWS_AT_A_TIME):
+        first, last = block * ROWS_AT_A_TIME, min(count, (block + 1) * ROWS_AT_A_TIME)
+        distances = np.empty((ROWS_AT_A_TIME, training_rows), np.float32)
+        weights = np.empty(training_rows, np.float64)
+        sums, unknown = np.empty(nodes, np.float64), np.empty(nodes, np.float64)
+        for other in range(training_rows):
+            for row in range(first, last):
+                distances[row - first, other] = _square_distance(rows[row], points[other])
+        for row in range(first, last):
+            width = max(math.sqrt(_nth(distances[row - first], -1)), least_width)
+            _weigh(distances[row - first], width, widths, scale, row_weights, weights)
+            _add_labels(weights, label_starts, label_columns, unknown_starts, unknown_columns, overall, sums, unknown)
+            for node in range(nodes):
+                probs[row, node] = sums[node]
+
+
+@compiled(parallel=True)
+def _compare_scales(
+    points: Floats,
+    widths: Floats,
+    least_width: float,
+    scales: NDArray[np.float64],
+    compared: NDArray[np.int64],
+    share: NDArray[np.float64],
+    label_starts: Integers,
+    label_columns: Integers,
+    row_weights: NDArray[np.float64],
+    unknown_starts: Integers,
+    unknown_columns: Integers,
+    losses: NDArray[np.float64],
+) -> None:
+    """Write the log loss of each compared row for each scale, predicted from all other rows."""
+    training_rows, nodes = points.shape[0], share.shape[0]
+    for place in numba.prange(compared.shape[0]):
+        row = compared[place]
+        distances = np.empty(training_rows, np.float32)
+        weights = np.empty(training_rows, np.float64)
+        sums, unknown = np.empty(nodes, np.float64), np.empty(nodes, np.float64)
+        for other in range(training_rows):
+            distances[other] = _square_distance(points[row], points[other])
+        width = max(math.sqrt(_nth(distances, row)), least_width)
+        for number in range(scales.shape[0]):
+            losses[place, number] = 0.0
+            if training_rows == 1:
+                continue
+            _weigh(distances, width, widths, scales[number], row_weights, weights)
+            _add_labels(weights, label_starts, label_columns, unknown_starts, unknown_columns, share, sums, unknown)
+            for node in range(nodes):
+                sums[node] = (1 - PRIOR_SHARE) * sums[node] + PRIOR_SHARE * share[node]
+            # A node whose share is 0 or 1 costs nothing: its rows all agree.
+            for i in range(label_starts[row], label_starts[row + 1]):
+                node = label_columns[i]
+                losses[place, number] -= math.log(sums[node])
+                sums[node] = 0.0
+            if unknown_columns.shape[0] > 0:
+                for i in range(unknown_starts[row], unknown_starts[row + 1]):
+                    sums[unknown_columns[i]] = 0.0
+            for node in range(nodes):
+                losses[place, number] -= math.log1p(-sums[node])
