@@ -7,6 +7,8 @@ import json
 import resource
 import shutil
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -64,6 +66,19 @@ def test_it_loads(folder: Path) -> None:
     described = json.loads((folder / "model.json").read_text())["encoder"]
     assert described["config"]["model_type"] == "resnet"
     assert set(described["config"]).isdisjoint({"auto_map", "dtype", "id2label", "_name_or_path"})
+
+
+def test_it_loads_in_a_new_process(folder: Path) -> None:
+    """Where the code of the network is imported first, which takes more steps than building it."""
+    program = """
+import sys, rarenode
+from rarenode.models import backbone
+plain = backbone.Budget
+backbone.Budget = lambda *limits: plain(*limits, calls=1_000_000)
+print(rarenode.TrainedModel.load(sys.argv[1]).encoder.width)
+"""
+    command = [sys.executable, "-c", program, str(folder)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "16\n"
 
 
 CONFIGS: list[Any] = [

@@ -10,6 +10,7 @@ import inspect
 import math
 import sys
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -116,12 +117,20 @@ def without_memory(config: Mapping[str, Any], shapes: Collection[tuple[int, ...]
         what = f"to build the encoder, which has {weights:,} weights in {counted(len(shapes), 'array')},"
         budget = Budget(_operations(len(shapes)), NUMBERS + NUMBERS_BY_WEIGHT * weights)
     try:
+        _import_code(config["model_type"])
         with within(budget, what), torch.device("meta"):
             return built(config)
     except ArgumentError:
         raise
     except Exception as error:  # whatever the library makes of numbers that do not fit together
         raise ArgumentError(f"the encoder cannot be built: {str(error)[:200]}") from None
+
+
+def _import_code(model_type: str) -> None:
+    """Have the library import the code of a network, which takes longer than to build it, and may need memory."""
+    library = transformers_library()
+    with suppress(KeyError):  # there is no such network; building it says so
+        library.MODEL_MAPPING[library.CONFIG_MAPPING[model_type]]
 
 
 def width_of(network: Backbone, size: int) -> int:

@@ -21,7 +21,7 @@ from torch.utils._pytree import tree_leaves
 from rarenode.errors import ArgumentError
 
 MOST_CALLS = 5_000_000
-"""Several times what the largest encoders take, with the import of their code; some seconds."""
+"""Several times what the largest encoders take; some seconds."""
 
 
 @dataclass(frozen=True)
