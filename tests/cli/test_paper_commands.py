@@ -214,8 +214,11 @@ class TestSignals:
                 os.kill(left, signal.SIGKILL)
             process.communicate()
 
-    @pytest.mark.parametrize("begins_with", ["", "import polars; "], indirect=True)  # polars takes it for itself
-    @pytest.mark.parametrize("reached", ["the command", "its workers too, as from a terminal"])
+    @pytest.mark.parametrize(
+        ("begins_with", "reached"),
+        [("", "the command"), ("", "its workers too"), ("import polars; ", "its workers too")],  # as from a terminal
+        indirect=["begins_with"],  # polars takes it for itself
+    )
     def test_ctrl_c(self, under_way: subprocess.Popen[str], results: Path, reached: str) -> None:
         (os.kill if reached == "the command" else os.killpg)(under_way.pid, signal.SIGINT)
         _, told = under_way.communicate(timeout=SOON)

@@ -10,7 +10,7 @@ from typing import Any
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rarenode import Hierarchy
@@ -98,6 +98,7 @@ def test_edges_parents_json_and_networkx(tmp_path_factory: pytest.TempPathFactor
 
 
 @given(st.one_of(graphs(), oddly_named_graphs()), st.sampled_from([".csv", ".tsv", ".json", ".obo"]))
+@example(Graph(("0", "0\x85", "\x0b1"), ()), ".obo")  # white space of Unicode
 def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, graph: Graph, suffix: str) -> None:
     hierarchy, path = graph.build(), tmp_path_factory.getbasetemp() / f"written{suffix}"
     hierarchy = hierarchy.with_terms(Terms(tuple(f"about {node.strip() or 'it'} !" for node in hierarchy.nodes)))

@@ -18,6 +18,8 @@ from rarenode.hierarchy.dag import Hierarchy, Terms
 from rarenode.hierarchy.draft import Draft
 
 IS_A = "is_a"
+BLANKS = " \t\r\n"
+"""What separates values. Other white space of Unicode is a part of them."""
 
 
 @dataclass
@@ -139,7 +141,7 @@ def _read_terms(path: Path) -> tuple[list[_Term], str]:
         tag, colon, value = line.partition(":")
         if not colon:
             raise FileFormatError(path, number, f"expected 'tag: value' or a stanza such as [Term], got {line[:60]!r}")
-        value = value.strip()
+        value = value.strip(BLANKS)
         if term is not None:
             _set(path, number, term, tag, value)
         elif in_header and tag == "default-namespace":
@@ -150,7 +152,7 @@ def _read_terms(path: Path) -> tuple[list[_Term], str]:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(read_text(path).split("\n"), start=1):
-        text = line.strip()
+        text = line.strip(BLANKS)
         if text and not text.startswith("!"):
             yield number, text
 
@@ -173,7 +175,7 @@ def _set(path: Path, number: int, term: _Term, tag: str, value: str) -> None:
                 raise FileFormatError(path, number, f"this [Term] already has the id {term.id!r}")
             term.id = _reference(value)
         case "name":
-            term.name = _unescaped(_BEHIND.sub("", value).strip())
+            term.name = _unescaped(_BEHIND.sub("", value).strip(BLANKS))
         case "namespace":
             term.namespace = _reference(value)
         case "is_a":
@@ -195,11 +197,11 @@ def _set(path: Path, number: int, term: _Term, tag: str, value: str) -> None:
 
 def _reference(value: str) -> str:
     """An id without the comment, ``! name``, and modifiers, ``{...}``, behind it."""
-    first = value.split(None, 1)
-    return _unescaped(first[0]) if first else ""
+    return _unescaped(_BLANK.split(value.strip(BLANKS), maxsplit=1)[0])
 
 
-_BEHIND = re.compile(r"(\s+\{[^{}]*\})?(\s+!.*)?$")
+_BLANK = re.compile(f"[{BLANKS}]")
+_BEHIND = re.compile(rf"([{BLANKS}]+\{{[^{{}}]*\}})?([{BLANKS}]+!.*)?$")
 """Modifiers and a comment behind a value."""
 _ESCAPED = {"n": "\n", "t": "\t", "W": " ", "r": "\r"}
 
