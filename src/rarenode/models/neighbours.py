@@ -53,7 +53,7 @@ Form = Literal["values", "shape"]
 """What distances are between: transformed values, or the shape of a row, whatever its level and range."""
 NEIGHBOUR = 10
 """Which neighbour's distance sets the width of a neighbourhood."""
-SCALES = (0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5)
+SCALES = (0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
 """The scales that `fit_neighbours` compares."""
 MOST_COMPARED = 1000
 """Rows that it predicts from all others to compare them, at most."""
