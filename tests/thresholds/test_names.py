@@ -15,7 +15,9 @@ from rarenode.thresholds import (
     Fixed,
     GlobalThreshold,
     PrecisionFloor,
+    PrecisionGuarantee,
     PriorMatched,
+    RecallGuarantee,
     Strategy,
     TunedPerNode,
     make_strategy,
@@ -34,6 +36,8 @@ NAMES: dict[str, Strategy] = {
     "tuned": TunedPerNode(10.0),
     "tuned:0": TunedPerNode(0.0),
     "precision_floor:0.2": PrecisionFloor(0.2),
+    "precision:0.5": PrecisionGuarantee(0.5),
+    "recall:0.9": RecallGuarantee(0.9),
 }
 
 

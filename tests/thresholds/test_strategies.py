@@ -19,7 +19,9 @@ from rarenode.thresholds import (
     Fixed,
     GlobalThreshold,
     PrecisionFloor,
+    PrecisionGuarantee,
     PriorMatched,
+    RecallGuarantee,
     Strategy,
     TunedPerNode,
 )
@@ -39,9 +41,13 @@ EVERY: tuple[Strategy, ...] = (
     TunedPerNode(),
     TunedPerNode(0.0),
     PrecisionFloor(0.3),
+    RecallGuarantee(0.2),
+    PrecisionGuarantee(0.1),
 )
 every_strategy = pytest.mark.parametrize("strategy", EVERY, ids=lambda s: s.name)
 fitted_strategy = pytest.mark.parametrize("strategy", EVERY[2:], ids=lambda s: s.name)
+not_of_bands = pytest.mark.parametrize("strategy", EVERY[2:-1], ids=lambda s: s.name)
+"""Those that need no more than a few rows."""
 
 Case = tuple[Floats, Bools]
 
@@ -101,12 +107,12 @@ def test_the_input_is_left_as_it_was(strategy: Strategy, case: Case) -> None:
 def test_a_threshold_is_above_0_and_a_row_is_at_it_or_never(strategy: Strategy, case: Case) -> None:
     values = fit(strategy, *case)
     assert (values > 0).all()
-    if not isinstance(strategy, GlobalThreshold) and strategy != TunedPerNode():
+    if not isinstance(strategy, GlobalThreshold | PrecisionGuarantee) and strategy != TunedPerNode():
         for node, value in enumerate(values.tolist()):
             assert value == math.inf or value in {0.375, *case[0][:, node].tolist()}
 
 
-@fitted_strategy
+@not_of_bands
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_row_at_the_threshold_is_decided_in_either_precision(strategy: Strategy, dtype: type) -> None:
     probs: Floats = np.array([[0.3], [0.3], [0.1], [0.1], [0.1], [0.01]], dtype=dtype)
@@ -136,7 +142,12 @@ def test_what_it_needs_it_asks_for(strategy: Strategy) -> None:
 
 
 def test_who_needs_what() -> None:
-    assert {type(s) for s in EVERY if s.needs_labels} == {GlobalThreshold, TunedPerNode}
+    assert {type(s) for s in EVERY if s.needs_labels} == {
+        GlobalThreshold,
+        TunedPerNode,
+        RecallGuarantee,
+        PrecisionGuarantee,
+    }
     assert {type(s) for s in EVERY if s.needs_prior} == {PriorMatched}
 
 

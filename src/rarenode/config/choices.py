@@ -93,11 +93,16 @@ STRATEGIES: Mapping[str, _Argument] = MappingProxyType(
         "tuned": _Argument("shrinkage", "tuned, tuned:5, ...", 10.0, zero=True),
         "global": _Argument("metric", "global, global:micro_f1", "f1"),
         "precision_floor": _Argument("precision", "precision_floor:0.2, ...", None, most=1.0),
+        "precision": _Argument("precision", "precision:0.5, ...", None, most=0.99),
+        "recall": _Argument("recall", "recall:0.9, ...", None, most=0.999),
         "fixed": _Argument("threshold", "fixed, fixed:0.3, ...", 0.5, most=1.0, zero=True),
     }
 )
 """The threshold strategies of `rarenode.thresholds` by name."""
-_COMMON = ("expected_f1", "prior", "tuned", "global", "global:micro_f1", "precision_floor:0.2", "fixed", "fixed:0.3")
+_COMMON = (
+    "expected_f1", "prior", "tuned", "global", "global:micro_f1", "precision_floor:0.2", "precision:0.5", "recall:0.9",
+    "fixed", "fixed:0.3",
+)  # fmt: skip
 MOST_CHARACTERS = 100
 
 

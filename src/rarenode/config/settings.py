@@ -80,7 +80,8 @@ class Settings(BaseModel):
 
     thresholds: str = setting("expected_f1", "Decisions", main=True)
     """How per-node thresholds are chosen: expected_f1 (or expected_f2, expected_f0.5, ...), prior, tuned, global,
-    precision_floor:0.2, or fixed:0.3. All but fixed are fitted to held-out rows, which cv or holdout provide."""
+    precision_floor:0.2, precision:0.5 or recall:0.9 (kept with a probability of 0.9), or fixed:0.3. All but fixed are
+    fitted to held-out rows, which cv or holdout provide."""
     rule: Rule = setting("add_ancestors", "Decisions")
     """How decisions become coherent: add_ancestors of decided nodes, or drop_orphans, whose parent is not decided."""
     cv: Annotated[int, Field(ge=2)] | None = setting(3, "Decisions", main=True)

@@ -4,17 +4,17 @@ from rarenode.config.choices import Rule
 from rarenode.thresholds.calibration import Calibration, Isotonic, Temperature, TemperatureByDepth
 from rarenode.thresholds.calibration_error import Reliability, ece, ece_by_rarity, reliability
 from rarenode.thresholds.coherence import make_coherent
+from rarenode.thresholds.guarantees import PrecisionGuarantee, RecallGuarantee
 from rarenode.thresholds.strategies import (
     ExpectedF,
     Fixed,
     GlobalThreshold,
-    HeldOut,
     PrecisionFloor,
     PriorMatched,
-    Strategy,
     TunedPerNode,
     make_strategy,
 )
+from rarenode.thresholds.strategy import HeldOut, Strategy
 from rarenode.thresholds.thresholds import Thresholds
 
 __all__ = [
@@ -25,7 +25,9 @@ __all__ = [
     "HeldOut",
     "Isotonic",
     "PrecisionFloor",
+    "PrecisionGuarantee",
     "PriorMatched",
+    "RecallGuarantee",
     "Reliability",
     "Rule",
     "Strategy",

@@ -1,0 +1,184 @@
+"""Strategies that keep a promise with a stated probability, whatever the model: precision and recall.
+
+They are fitted to labelled rows that the model was not trained on, as all strategies are. If the rows to be predicted
+come from the same source as these, the promise holds in at least 9 of 10 cases, where a case is a new set of such
+labelled rows. Nothing is assumed about the probabilities. Out-of-fold predictions come from models with fewer rows than
+the one that decides in the end, so there the promise is only as good as these resemble it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarenode.config.choices import check_strategy_argument, strategy_text
+from rarenode.thresholds.probabilities import ranked
+from rarenode.thresholds.strategy import HeldOut, Strategy
+
+Floats = NDArray[np.float64]
+
+CONFIDENCE = 0.9
+"""How often a promise holds."""
+BAND = 5
+"""Nodes are in one band whose expected positives lie between two powers of this."""
+STARTS = (16, 64, 256)
+"""Predictions at the thresholds where a search begins."""
+GROWTH = 1.1
+"""How many times as many predictions the next threshold makes."""
+BETS = np.linspace(0.05, 0.95, 19)
+"""What is staked on each row, as a share of what may be lost."""
+
+
+@dataclass(frozen=True)
+class RecallGuarantee(Strategy):
+    """For each node, the highest threshold that finds a share of its rows, with a probability of 0.9.
+
+    Of n labelled rows with the node, let p be the r-th smallest probability. The share of all rows with the node that
+    have at least p is larger than c with a probability of at least P(B >= r), where B is binomial with n draws of
+    probability 1 - c (a tolerance limit, as Wilks found). The threshold is p for the largest r with which that is at
+    least 0.9. For a recall of 0.9 that takes 22 rows. A node with fewer is never predicted: nothing can be promised
+    about it.
+
+    The promise is one for each node, and for the rule ``add_ancestors``, which only adds predictions.
+
+    Args:
+        recall: above 0, below 1.
+
+    >>> RecallGuarantee(0.5).fit([[0.1], [0.5], [0.7], [0.9]], [[1], [1], [1], [1]]).values
+    array([0.1])
+    """
+
+    recall: float
+    needs_labels: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_strategy_argument("recall", self.recall)
+
+    @property
+    def name(self) -> str:
+        """For example ``recall:0.9``."""
+        return strategy_text("recall", self.recall)
+
+    def choose(self, rows: HeldOut) -> Floats:
+        """The highest threshold that keeps the promise; infinity where none does."""
+        values = np.full(rows.nodes, np.inf)
+        for block in ranked(rows.probs, rows.labels):
+            positives = block.hits[:, -1]
+            for place, n in enumerate(positives.tolist()):
+                left_out = most_left_out(n, self.recall)
+                if left_out is None:
+                    continue
+                # The last of the n - left_out positives with the highest probabilities.
+                last = int(np.searchsorted(block.hits[place], n - left_out))
+                value = float(block.probs[place, last])
+                values[block.columns.start + place] = value if value > 0 else np.inf
+        return values
+
+
+def most_left_out(n: int, recall: float) -> int | None:
+    """How many of n rows with a node may lie below a threshold that is to find a share of all; None if n is too small.
+
+    >>> most_left_out(21, 0.9), most_left_out(22, 0.9), most_left_out(100, 0.9)
+    (None, 0, 5)
+    """
+    # P(B <= r - 1) must be at most 0.1; r - 1 rows lie below the r-th.
+    found, below, miss = None, 0.0, 1 - recall
+    for left_out in range(n + 1):
+        log_term = (
+            math.lgamma(n + 1) - math.lgamma(left_out + 1) - math.lgamma(n - left_out + 1)
+            + left_out * math.log(miss) + (n - left_out) * math.log1p(-miss)
+        )  # fmt: skip
+        below += math.exp(log_term)
+        if below > 1 - CONFIDENCE or left_out == n:
+            break
+        found = left_out
+    return found
+
+
+@dataclass(frozen=True)
+class PrecisionGuarantee(Strategy):
+    """The lowest thresholds whose predictions are right often enough, with a probability of 0.9.
+
+    Rare nodes have too few rows for a promise of their own, so nodes that are expected about equally often (by the sum
+    of their probabilities, in powers of 5) form a band and have one threshold, and the promise is about the band: of
+    all its predictions, at least the share c is right. All bands keep it together.
+
+    With D predictions and H right ones in a row, Z = H - c D is positive on average if the precision is above c.
+    If it is not, then for any b >= 0 with 1 + b Z > 0 the product of 1 + b Z over independent rows is 1 on average at
+    most, and so is the mean over several b; by Markov's inequality it exceeds 1/d with a probability of at most d. A
+    threshold whose product exceeds that has the precision. Thresholds are tried from high to low until one fails, from
+    three beginnings (learn then test, with a fixed sequence), and d is 0.1, shared by beginnings and bands.
+
+    Bounding b takes the most predictions in any row, for which the most of any labelled row stands.
+
+    A rarer band has no lower threshold than a more frequent one. As a parent is expected at least as often as its
+    child, and is at least as probable, no ancestor is predicted only because of a descendant.
+
+    Args:
+        precision: above 0, below 1.
+    """
+
+    precision: float
+    needs_labels: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_strategy_argument("precision", self.precision)
+
+    @property
+    def name(self) -> str:
+        """For example ``precision:0.5``."""
+        return strategy_text("precision", self.precision)
+
+    def choose(self, rows: HeldOut) -> Floats:
+        """The threshold of each node's band; infinity where none keeps the promise, and in all rarer bands."""
+        assert rows.labels is not None  # noqa: S101 (`Strategy.fit` requires them)
+        expected = rows.probs.sum(axis=0, dtype=np.float64)
+        possible = expected > 0
+        band = np.floor(np.log(np.maximum(expected, 1.0)) / math.log(BAND)).astype(np.int64)
+        bands = sorted(set(band[possible].tolist()), reverse=True)
+        values, least = np.full(rows.nodes, np.inf), 0.0
+        for number in bands:
+            nodes = np.flatnonzero(possible & (band == number))
+            needed = len(STARTS) * len(bands) / (1 - CONFIDENCE)
+            least = self._lowest(rows.probs[:, nodes], rows.labels[:, nodes], math.log(needed), least)
+            values[nodes] = least
+            if least == np.inf:
+                break
+        return values
+
+    def _lowest(self, probs: NDArray[Any], labels: NDArray[np.bool_], needed: float, least: float) -> float:
+        """The lowest threshold of a band, none below ``least``, whose evidence reaches what is needed; or infinity."""
+        row, column = np.nonzero(probs >= max(least, np.nextafter(0, 1)))
+        order = np.argsort(-probs[row, column], kind="stable")
+        row, column = row[order], column[order]
+        falling, right = probs[row, column].astype(np.float64), labels[row, column]
+        predicted, hits = np.zeros(len(probs)), np.zeros(len(probs))
+        lowest, done, count = np.inf, 0, STARTS[0]
+        waiting, running = list(STARTS), False
+        while done < len(falling) and (waiting or running):
+            value = falling[min(count, len(falling)) - 1]
+            end = int(np.searchsorted(-falling, -value, side="right"))  # a threshold includes all equal ones
+            np.add.at(predicted, row[done:end], 1.0)
+            np.add.at(hits, row[done:end], right[done:end])
+            done = end
+            begins = False
+            while waiting and end >= waiting[0]:
+                begins = bool(waiting.pop(0))
+            if running or begins:
+                running = self._evidence(predicted, hits) >= needed
+                lowest = value if running else lowest
+            count = max(end + 1, math.ceil(end * GROWTH))
+        return lowest
+
+    def _evidence(self, predicted: Floats, hits: Floats) -> float:
+        """The logarithm of the mean product."""
+        some = predicted > 0
+        gains = hits[some] - self.precision * predicted[some]
+        stakes = BETS[:, None] / (self.precision * predicted.max())
+        products = np.log1p(stakes * gains).sum(axis=1)
+        top = products.max()
+        return float(top + np.log(np.mean(np.exp(products - top))))
