@@ -303,3 +303,12 @@ class Weightless(nn.Module):
 def test_modules_without_weights_are_known_by_what_they_compute(other: tuple[float, float]) -> None:
     one, same, changed = (Encoder.from_module(Weightless(*each), size=10) for each in ((1.0, 1.0), (1.0, 1.0), other))
     assert one.fingerprint == same.fingerprint != changed.fingerprint
+
+
+def test_a_module_that_returns_no_tensor() -> None:
+    class Named(torch.nn.Module):
+        def forward(self, pictures: torch.Tensor) -> dict[str, torch.Tensor]:
+            return {"features": pictures}
+
+    with pytest.raises(ArgumentError, match=r"must return a tensor \(rows, width\); .* returned a dict"):
+        Encoder.from_module(Named(), size=8)

@@ -21,6 +21,7 @@ from rarenode.errors import ArgumentError, DataError, FileFormatError, Interrupt
 from rarenode.metrics import summary
 from rarenode.models.encoder import Encoder
 from rarenode.models.pretrained import load_encoder
+from rarenode.thresholds import make_strategy
 from rarenode.training import fit_model
 from tests.encoders import SIZE, encoder_folder, plain_encoder, reef, small_settings, tiny_encoder
 from tests.training.problem import Recorder, outcomes
@@ -141,7 +142,10 @@ def test_parts_of_a_table(reef: Path, encoder_folder: Path, tmp_path: Path) -> N
     parts = open_data(survey(reef), options=TableOptions(**options))
     assert not isinstance(parts, Dataset)
     run = Run.fit(survey(reef), tmp_path / "run", small_settings(encoder_folder), options=options)
-    assert run.model.training_positives.max() <= len(parts.train_and_valid)
+    assert parts.valid is not None
+    np.testing.assert_array_equal(run.model.training_positives, parts.train.Y.sum(axis=0))
+    chosen = make_strategy("expected_f1").fit(run.model.predict_proba(parts.valid.X))
+    np.testing.assert_array_equal(run.model.decides_with.values, chosen.values)
     assert run.evaluate(survey(reef), options={"images": reef}).rows == len(parts.test)
     assert run.evaluate(survey(reef), split="valid", options={"images": reef}).rows == len(parts.valid or ())
     page = (tmp_path / "run" / "report.html").read_text()

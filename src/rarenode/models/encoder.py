@@ -85,10 +85,12 @@ class Encoder:
         module = module.float()
         was_training = module.training
         with torch.no_grad():
-            shape = tuple(module.eval()(torch.zeros(1, 3, size, size)).shape)
+            found = module.eval()(torch.zeros(1, 3, size, size))
         module.train(was_training)
+        shape = tuple(found.shape) if isinstance(found, torch.Tensor) else ()
         if len(shape) != 2:
-            raise ArgumentError(f"an encoder must return (rows, width); for one picture it returned the shape {shape}")
+            what = f"the shape {shape}" if isinstance(found, torch.Tensor) else f"a {type(found).__name__}"
+            raise ArgumentError(f"an encoder must return a tensor (rows, width); for one picture it returned {what}")
         return cls(module, crop, mean, deviation, shape[1], name or type(module).__name__, is_pretrained)
 
     @property

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rarenode._io.text import counted
+from rarenode.config import Settings
 from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.images import Images
 from rarenode.data.sources import open_data
@@ -19,7 +20,7 @@ from rarenode.diagnosis.data_checks import MOST_EXAMPLES, Examination, Finding, 
 from rarenode.errors import RarenodeError
 from rarenode.hierarchy import Hierarchy
 from rarenode.run.model_rows import rows_to_examine
-from rarenode.run.rows import read_alike
+from rarenode.run.rows import read_alike, training_rows
 from rarenode.run.run import Run
 from rarenode.training.embedding import check_images, describe_notes
 
@@ -51,12 +52,13 @@ def examine_data(
         return Examination(str(data), error.rows or 0, 0, 0, 0, 0, 0.0, (), error_findings(error)), None
     faults: list[Finding] = []
     if isinstance(opened, DatasetSplits):
-        rows = opened.train_and_valid
-        faults += _picture_findings(rows) + _picture_findings(opened.test)
-        found = examine(rows, [opened.test])
+        rows, validation = training_rows(opened, Settings())
+        rest = [opened.test] if validation is None else [validation, opened.test]
+        faults += [finding for each in (rows, *rest) for finding in _picture_findings(each)]
+        found = examine(rows, rest)
         return replace(found, findings=(*faults, *found.findings)), rows
     faults += _picture_findings(opened)
-    rest: list[Dataset] = []
+    rest = []
     for each in others:
         try:
             rest.append(read_alike(each, opened, given, root))

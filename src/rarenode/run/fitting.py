@@ -87,7 +87,8 @@ def fit_in_folder(
             run.files.write_start(rows.name, settings, data, options, hierarchy, valid)
             run.files.write_examination(rows)
             if callback is not None:
-                callback.on_fit(estimate_fit(rows, settings, encoder=encoder))
+                trainings = settings if validation is None else settings.model_copy(update={"cv": None})
+                callback.on_fit(estimate_fit(rows, trainings, encoder=encoder))
             fitted = fit_model(
                 rows,
                 settings,

@@ -110,9 +110,15 @@ def validation_rows(valid: Data, rows: Dataset, options: TableOptions, root: Pat
 
 
 def training_rows(opened: Dataset | DatasetSplits, settings: Settings) -> tuple[Dataset, Dataset | None]:
-    """Rows to train on, and rows for early stopping where neither cv nor holdout provides them."""
+    """Rows to train on, and validation rows.
+
+    Those of a table are used as such. Those of a dataset of the catalogue are trained on, as in the paper, unless
+    neither cv nor holdout provides rows for early stopping.
+    """
     if isinstance(opened, Dataset):
         return opened, None
+    if opened.valid is not None and opened.train.reading is not None:
+        return opened.train, opened.valid
     if settings.patience is not None and settings.cv is None and settings.holdout is None:
         return opened.train, opened.part("valid")
     return opened.train_and_valid, None

@@ -113,7 +113,7 @@ class ShowProgress(Callback):
         self.progress.stop()
         if (last := getattr(self, "last", None)) is not None:
             valid = "" if last.valid is None else f", validation AP {last.valid.ap:.4f}"
-            self.progress.line(f"epoch {last.epoch}: loss {last.loss:.5g}, {last.steps_per_second:,.0f} steps/s{valid}")
+            self.progress.line(f"epoch {last.epoch}: loss {last.loss:.5g}, {last.steps_per_second:,.1f} steps/s{valid}")
             del self.last
 
     def on_forest(self, trees: int) -> None:

@@ -244,8 +244,8 @@ def _grow(rows: Dataset, settings: Settings, callback: Callback | None) -> Fores
         )
     except KeyboardInterrupt:
         raise Interrupted(
-            "stopped while the forest was grown, which begins again with resume; trained networks are kept where a "
-            "folder for checkpoints was given"
+            "stopped while the forest was grown; resuming (--resume) begins with it, as networks that are trained are "
+            "kept in the folder"
         ) from None
 
 

@@ -330,7 +330,7 @@ def test_folders_with_a_hierarchy(tmp_path: Path) -> None:
     tree.write_text("parent,child\nBiota,Corals\nBiota,Sponges; red\n")
     data = Dataset.read(root, hierarchy=tree)
     assert data.Y.astype(int).tolist() == [[1, 1, 0], [1, 0, 1]]
-    with pytest.raises(DataError, match="single names"):
+    with pytest.raises(DataError, match="say nothing of a hierarchy"):
         Dataset.read(root)
     with pytest.raises(FileFormatError, match=r"the label 'Corals' is not in the hierarchy"):
         Dataset.read(root, hierarchy=Hierarchy.from_paths(["Biota > Coral"]))
@@ -481,3 +481,16 @@ def test_picture_files_for_a_model(tmp_path: Path) -> None:
     wanted = [photos / "a" / "2.png", photos / "a" / "1.png"]
     found = read(wanted, expected=expected, labels=False)
     assert found.X.names == tuple(map(str, wanted))
+
+
+def test_folders_of_classes_with_and_without_a_hierarchy(tmp_path: Path) -> None:
+    """Folders that are not nested need a hierarchy, whose paths are separated otherwise."""
+    write_pictures(tmp_path / "photos", ["stars/1.png", "corals/2.png"])
+    with pytest.raises(DataError, match=r"photos: its folders, such as 'corals', .* give one \(--hierarchy FILE\)"):
+        Dataset.read(tmp_path / "photos")
+    (tmp_path / "paths.csv").write_text("path\nBiota > Animals > stars\nBiota > corals\n")
+    data = Dataset.read(tmp_path / "photos", hierarchy=tmp_path / "paths.csv")
+    assert [list(labels) for labels in data.hierarchy.decode(data.Y)] == [
+        ["Biota", "Biota > corals"],
+        ["Biota", "Biota > Animals", "Biota > Animals > stars"],
+    ]

@@ -25,7 +25,7 @@ from rarenode.data.readers.columns import is_label_file, matching_columns
 from rarenode.data.readers.frames import Table
 from rarenode.data.table_options import Expected, TableOptions
 from rarenode.errors import ArgumentError, DataError, FileFormatError
-from rarenode.hierarchy import HierarchyLike
+from rarenode.hierarchy import HierarchyLike, as_hierarchy
 from rarenode.hierarchy.construction import DEFAULT_SEPARATOR
 
 COLUMNS = ("image", "file", "filename", "file_name", "path", "photo", "picture", "image_path")
@@ -145,6 +145,19 @@ def read_images(
             raise ArgumentError(
                 f"{root} has pictures but no folders, whose names could be labels. Name a table with the labels of the "
                 f"pictures: rarenode fit labels.csv --images {root} --labels COLUMN"
+            )
+        if hierarchy is not None:  # paths in it are separated otherwise than folders
+            hierarchy = as_hierarchy(
+                hierarchy,
+                separator=options.path_separator,
+                relations=options.relations,
+                namespaces=options.namespaces,
+            )
+        elif expected is None and not any("/" in folder for folder in folders) and not options.path_separator:
+            first = next(folder for folder in folders if folder != ".")
+            raise DataError(
+                f"{root}: its folders, such as {first[:80]!r}, are labels, but say nothing of a hierarchy; put them "
+                "into folders of their groups, or give one (--hierarchy FILE)"
             )
         update |= {"labels": (LABEL,), "path_separator": options.path_separator or "/"}
         if update["path_separator"] == "/":  # otherwise names are meant to be paths
