@@ -11,7 +11,7 @@ import pytest
 from rarenode import Hierarchy
 from rarenode.report import Report, report_on_model, write_report
 from rarenode.thresholds import Thresholds
-from tests.report.browser.driver import Opener, ask, keep, until
+from tests.report.browser.driver import Opener, keep, until
 from tests.report.browser.sample import HOSTILE
 from tests.report.drawings import Drawings
 from tests.report.runs import model_over, rows_over
@@ -91,7 +91,7 @@ def test_a_name_leads_to_the_node(page_file: Path, open_page: Opener) -> None:
     link = page.locator(".pictured-node h4 a").first
     column = int((link.get_attribute("href") or "").removeprefix("#node="))
     link.click()
-    assert ask(page, "chosen()") == column
+    until(page, f"window.rarenodeReport.chosen() === {column}")  # the browser tells the page later that its address has changed
 
 
 def test_without_scripts_each_picture_is_shown_once(page_file: Path, open_page: Opener) -> None:
