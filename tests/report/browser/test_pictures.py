@@ -91,7 +91,8 @@ def test_a_name_leads_to_the_node(page_file: Path, open_page: Opener) -> None:
     link = page.locator(".pictured-node h4 a").first
     column = int((link.get_attribute("href") or "").removeprefix("#node="))
     link.click()
-    until(page, f"window.rarenodeReport.chosen() === {column}")  # the browser tells the page later that its address has changed
+    # The browser tells the page later that its address has changed.
+    until(page, f"window.rarenodeReport.chosen() === {column}")
 
 
 def test_without_scripts_each_picture_is_shown_once(page_file: Path, open_page: Opener) -> None:
