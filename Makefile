@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-all coverage lint bench stress graph results lock clean
+.PHONY: help setup demo test test-all explore coverage lint bench stress graph results lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -26,9 +26,12 @@ demo: setup ## train in four ways on synthetic data; ends in a table and a repor
 test: setup ## run the tests, in a few minutes; RARENODE_DATA=folder adds those on the real datasets
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-test-all: setup ## run all tests, slow ones too, with new random examples
+test-all: setup ## run all tests, slow ones too; the same examples every time
+	$(BIN)/python -m pytest -n 2
+
+explore: setup ## run all tests with new random examples
 	seed=$${HYPOTHESIS_SEED:-$$($(BIN)/python -c 'import secrets; print(secrets.randbelow(2**32))')}; \
-	echo "Hypothesis seed: $$seed (HYPOTHESIS_SEED=$$seed make test-all repeats it)"; \
+	echo "Hypothesis seed: $$seed (HYPOTHESIS_SEED=$$seed make explore repeats it)"; \
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile explore --hypothesis-seed $$seed
 
 coverage: setup ## run all tests, and list what they do not cover; takes twice as long
