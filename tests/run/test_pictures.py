@@ -152,6 +152,20 @@ def test_parts_of_a_table(reef: Path, encoder_folder: Path, tmp_path: Path) -> N
     assert "test rows" in page
 
 
+def test_parts_that_have_changed_places(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
+    """Rows that a model was trained on never pass for test rows."""
+    options = how(reef, partition="partition", ignore=[])
+    table = tmp_path / "labels.csv"
+    shutil.copy(survey(reef), table)
+    run = Run.fit(table, tmp_path / "run", small_settings(encoder_folder), options=options)
+    assert run.evaluate().rows > 0
+    swapped = {"train": "test", "test": "train"}
+    frame = pl.read_csv(table)
+    frame.with_columns(pl.col("partition").replace(swapped)).write_csv(table)
+    with pytest.raises(DataError, match=r"labels\.csv .*has changed since .*run was trained on it"):
+        run.evaluate()
+
+
 def test_validation_rows_are_read_alike(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
     frame = pl.read_csv(survey(reef))
     for name, rows in (("train", frame[:40]), ("valid", frame[40:])):

@@ -14,7 +14,7 @@ from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.sources import Data, files_like, open_data
 from rarenode.data.table_options import TableOptions, table_options
 from rarenode.errors import ArgumentError, DataError, MissingFileError
-from rarenode.run.rows import is_same_file, usable_rows, validation_rows
+from rarenode.run.rows import is_same_file, training_rows, usable_rows, validation_rows
 from rarenode.run.unseen import Unseen, unseen_rows
 
 if TYPE_CHECKING:
@@ -111,13 +111,12 @@ def own_unseen_rows(run: Run, root: Root, options: Options = None) -> Unseen:
     data, given = _own_files(run, options)
     reading = reading_for(run, given)
     opened = open_data(data, root, options=reading, expected=model.expects)
+    rows, _ = training_rows(opened, model.settings)
+    rows = usable_rows(rows, model.encoder, model.settings, None).with_labels_only()
+    if replace(rows, scored=model.scored).fingerprint != model.fingerprints.get("data"):
+        raise DataError(f"{rows.name} has changed since {run.folder} was trained on it; name the rows to evaluate")
     if isinstance(opened, DatasetSplits):
-        rows = opened.train
         opened = replace(opened, test=usable_rows(opened.test, model.encoder, model.settings, None))
-    else:
-        rows = usable_rows(opened, model.encoder, model.settings, None).with_labels_only()
-        if replace(rows, scored=model.scored).fingerprint != model.fingerprints.get("data"):
-            raise DataError(f"{rows.name} has changed since {run.folder} was trained on it; name the rows to evaluate")
     valid = run.files.start().valid
     validation = None
     if valid is not None:
