@@ -335,6 +335,9 @@ def test_cafa_has_no_quotes(tmp_path: Path) -> None:
         else:
             with pytest.raises(ArgumentError, match=told):
                 found.write(tmp_path / "p.tsv", layout="cafa")
+    found = Predictions(Hierarchy.from_edges([], nodes=["a"]), np.array([True]), ones, ones > 0, ones, "x", ("1\n2",))
+    with pytest.raises(ArgumentError, match=r"the id '1\\n2' contains a tab or a line break"):
+        found.write(tmp_path / "p.tsv", layout="cafa")
 
 
 def test_files_and_rows_are_predicted_alike(run: Run, new: Path) -> None:

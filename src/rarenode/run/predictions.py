@@ -233,14 +233,16 @@ class Predictions:
             among = np.zeros_like(kept)
             np.put_along_axis(among, order, True, axis=1)
             kept &= among
-        odd = next((node for node in self.nodes if any(each in node for each in "\t\n\r")), None)
-        if odd is not None:
-            raise ArgumentError(f"the node {odd!r} contains a tab or a line break, which the layout cafa cannot have")
         rows, columns = np.nonzero(kept)
         scores = self.probs[rows, columns]
         order = np.lexsort((columns, -scores, rows))
         rows, columns, scores = rows[order], columns[order], scores[order]
         keys = self._keys(rows)
+        for what, names in (("node", self.nodes), ("id", map(str, next(iter(keys.values()))))):
+            odd = next((name for name in names if any(each in name for each in "\t\n\r")), None)
+            if odd is not None:
+                problem = "contains a tab or a line break, which the layout cafa cannot have"
+                raise ArgumentError(f"the {what} {odd!r} {problem}")
         return pl.DataFrame(
             {"id": [str(key) for key in next(iter(keys.values()))]}
             | {"term": self._named(self.nodes, columns)}
