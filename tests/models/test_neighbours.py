@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rarenode import Hierarchy
 from rarenode.errors import ArgumentError, DataError, LabelError
-from rarenode.models import Neighbours, fit_neighbours, neighbours
+from rarenode.models import Neighbours, fit_neighbours, neighbour_fitting, neighbours
 from rarenode.models.neighbours import Form, in_form
 from tests import oracles
 from tests.strategies import closed_labels, hierarchies
@@ -124,13 +124,13 @@ def test_the_form_and_the_scale_are_those_with_the_least_loss_of_rows_left_out()
     for form in forms:
         points = points_of(X, form)
         widths = widths_of(points)
-        for scale in neighbours.SCALES:
+        for scale in neighbour_fitting.SCALES:
             loss = 0.0
             for row in range(len(X)):
                 rest = [other for other in range(len(X)) if other != row]
                 near = [widths[other] for other in rest]
                 p = probability(points[row], points[rest], near, scale, Y[rest], everything[rest], ones[rest], share)
-                p = (1 - neighbours.PRIOR_SHARE) * p + neighbours.PRIOR_SHARE * share
+                p = (1 - neighbour_fitting.PRIOR_SHARE) * p + neighbour_fitting.PRIOR_SHARE * share
                 loss -= np.where(Y[row], np.log(p), np.log1p(-p)).sum()
             losses[form, scale] = loss
     model = fit_neighbours(X, Y)
@@ -170,7 +170,7 @@ def test_threads_change_no_bit() -> None:
 
 
 def test_rows_to_compare_are_drawn_by_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbours, "MOST_COMPARED", 5)
+    monkeypatch.setattr(neighbour_fitting, "MOST_COMPARED", 5)
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(60, 2)).astype(np.float32), np.repeat(rng.random((60, 1)) < 0.3, 3, axis=1)
     chosen = {(model.form, model.scale) for model in (fit_neighbours(X, Y, seed=seed) for seed in range(10))}

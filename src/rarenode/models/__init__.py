@@ -7,7 +7,8 @@ from rarenode.models.forest import Forest
 from rarenode.models.forest_growth import grow_forest
 from rarenode.models.mlp import Mlp
 from rarenode.models.model import Model, Output
-from rarenode.models.neighbours import Neighbours, fit_neighbours
+from rarenode.models.neighbour_fitting import fit_neighbours
+from rarenode.models.neighbours import Neighbours
 
 MODELS: dict[str, type[Model]] = {**PARTS, Blend.kind: Blend}
 """Kind -> model, as model files name them."""
