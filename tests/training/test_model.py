@@ -583,7 +583,7 @@ DECISIONS_DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         resize(features=9),
         ARRAYS + "its model cannot be used: the models of a blend must have the same features",
     ),
-    "a forest of other nodes": (resize(nodes=21), ARRAYS + "its model cannot be used: the forest has 21 nodes"),
+    "a forest of other nodes": (resize(nodes=21), ARRAYS + "its model cannot be used: the model has 21 nodes"),
     "a network with NaN": (
         forge(lambda a: a["mlp.layer0.bias"].fill(np.nan)),
         ARRAYS + "its model cannot be used: layer0.bias has values that are not finite",

@@ -28,22 +28,19 @@ out of bounds, or to a leaf without rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode._io.compiled import compiled, start_threads
+from rarenode._io.compiled import compiled
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
-from rarenode.models.model import Floats, Layout, Output, check_arrays, check_input
-from rarenode.models.training_labels import MOST, Integers, check_closed, check_lists, overall_share, refuse
-from rarenode.objective import constrain
-from rarenode.objective import uncertainty as uncertainty_of
+from rarenode.models.model import Floats, Layout
+from rarenode.models.row_model import RowModel
+from rarenode.models.training_labels import MOST, Integers, check_lists, refuse
 
 ROWS_AT_A_TIME = 64
 """Rows that one thread predicts before it takes others; they share its buffers."""
@@ -69,9 +66,7 @@ class ForestSizes:
         for name, value in asdict(self).items():
             least = 0 if name in ("labels", "unknown") else 1
             if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST:
-                raise ArgumentError(
-                    f"a forest's {name} must be a whole number from {least} to {MOST:,}, got {value!r}"
-                )
+                raise ArgumentError(f"a forest's {name} must be a whole number from {least} to {MOST:,}, got {value!r}")
 
     def layout(self) -> Layout:
         """Name -> type and shape of every array; those of unknown labels are there only if some are unknown."""
@@ -96,7 +91,7 @@ class ForestSizes:
 
 
 @dataclass(frozen=True, eq=False)
-class Forest:
+class Forest(RowModel):
     """Trees, the training rows in their leaves, and the labels of these rows. The arrays become read-only.
 
     Places are those of all trees. A child lies after its parent, so every walk ends.
@@ -132,6 +127,8 @@ class Forest:
     hierarchy: Hierarchy | None = None
     """Of the nodes; required where labels are unknown."""
     kind: ClassVar[str] = "forest"
+    own: ClassVar[tuple[str, ...]] = ("features", "nodes")
+    sizes_of: ClassVar[type[ForestSizes]] = ForestSizes
 
     def __post_init__(self) -> None:
         for name in ("features", "nodes"):
@@ -146,8 +143,7 @@ class Forest:
             array = getattr(self, name)
             if (array.dtype, array.shape) != expected:
                 raise ArgumentError(
-                    f"the array {name!r} is {array.dtype} {array.shape}; "
-                    f"{expected[0]} {expected[1]} was expected"
+                    f"the array {name!r} is {array.dtype} {array.shape}; {expected[0]} {expected[1]} was expected"
                 )
         _check_walks(self)
         check_lists("leaf_starts", self.leaf_starts, "leaf_rows", self.leaf_rows, self.label_starts.size - 1)
@@ -173,76 +169,18 @@ class Forest:
             unknown=self.unknown_columns.size,
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what is computed from the rest when it is needed."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
     @property
     def n_features(self) -> int:
         """Columns of the input."""
         return self.features
 
-    @property
-    def n_nodes(self) -> int:
-        """Columns of the output."""
-        return self.nodes
-
-    def compute(self, X: Floats, *, highest: bool = False, uncertainty: str | None = None) -> Output:
-        """See `Model.compute`. A forest is one member: its uncertainty is that of its probabilities."""
-        probs = self.predict_proba(X)
-        return Output(probs, uncertainty=None if uncertainty is None else uncertainty_of(probs[None], uncertainty))
-
-    def predict_proba(self, X: Floats) -> Floats:
-        """Coherent probabilities (rows, nodes) of rows (rows, features), whatever the number of threads."""
-        check_input(X, self.features)
-        probs = np.empty((len(X), self.nodes), dtype=np.float32)
-        start_threads()
+    def write_probs(self, X: Floats, probs: Floats) -> None:
+        """See `RowModel.write_probs`."""
         _add_up(
-            np.ascontiguousarray(X), self.roots, self.feature, self.threshold, self.left, self.right,
+            X, self.roots, self.feature, self.threshold, self.left, self.right,
             self.leaf_starts, self.leaf_rows, self.label_starts, self.label_columns, self.row_weights,
-            self.unknown_starts, self.unknown_columns, self._overall_share, probs,
+            self.unknown_starts, self.unknown_columns, self.overall_share, probs,
         )  # fmt: skip
-        return probs if self.hierarchy is None or not self.sizes.unknown else constrain(probs, self.hierarchy)
-
-    @cached_property
-    def _overall_share(self) -> NDArray[np.float64]:
-        """(nodes,): the share that has each node, of the training rows where it is known; empty if all labels are."""
-        if not self.sizes.unknown:
-            return np.empty(0)
-        labels, unknown = (self.label_starts, self.label_columns), (self.unknown_starts, self.unknown_columns)
-        return overall_share(self.nodes, self.row_weights, labels, unknown)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything but ``features``, ``nodes`` and the hierarchy, by name."""
-        return {name: getattr(self, name) for name in self.sizes.layout()}
-
-    def describe(self) -> dict[str, Any]:
-        """See `Model.describe`."""
-        sizes = asdict(self.sizes)
-        if not self.sizes.unknown:
-            del sizes["unknown"]
-        return {"features": self.features, "nodes": self.nodes} | sizes
-
-    @classmethod
-    def layout(cls, description: Mapping[str, Any]) -> Layout:
-        """See `Model.layout`."""
-        expected = {"features", "nodes"} | {size.name for size in fields(ForestSizes)}
-        odd = min((expected ^ set(description)) - {"unknown"}, default=None)
-        if odd is not None:
-            raise ArgumentError(f"its description {'must not' if odd in description else 'must'} contain {odd!r}")
-        return ForestSizes(**{n: v for n, v in description.items() if n not in ("features", "nodes")}).layout()
-
-    @classmethod
-    def from_arrays(
-        cls, description: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], hierarchy: Hierarchy
-    ) -> Self:
-        """See `Model.from_arrays`; an error says which array is wrong, and where."""
-        check_arrays(arrays, cls.layout(description))
-        if description["nodes"] != len(hierarchy):
-            raise ArgumentError(f"the forest has {description['nodes']} nodes, and the hierarchy {len(hierarchy)}")
-        forest = cls(features=description["features"], nodes=len(hierarchy), hierarchy=hierarchy, **arrays)
-        check_closed(forest.label_starts, forest.label_columns, hierarchy)
-        return forest
 
 
 ARRAYS = tuple(each.name for each in fields(Forest) if each.name not in ("features", "nodes", "hierarchy"))

@@ -21,22 +21,19 @@ A prediction costs a comparison with each training row: rows x training rows x f
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from functools import cached_property
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import ClassVar, Literal, get_args
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode._io.compiled import compiled, start_threads
+from rarenode._io.compiled import compiled
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
-from rarenode.models.model import Floats, Layout, Output, check_arrays, check_input
-from rarenode.models.training_labels import MOST, Integers, check_closed, check_lists, overall_share, refuse
-from rarenode.objective import constrain
-from rarenode.objective import uncertainty as uncertainty_of
+from rarenode.models.model import Floats, Layout, check_arrays
+from rarenode.models.row_model import RowModel
+from rarenode.models.training_labels import MOST, Integers, check_lists, refuse
 
 Form = Literal["values", "shape"]
 """What distances are between: transformed values, or the shape of a row, whatever its level and range."""
@@ -82,7 +79,7 @@ class NeighbourSizes:
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbours:
+class Neighbours(RowModel):
     """Training rows and their labels, and how near rows must be to count. The arrays become read-only."""
 
     nodes: int
@@ -106,6 +103,8 @@ class Neighbours:
     hierarchy: Hierarchy | None = None
     """Of the nodes; required where labels are unknown."""
     kind: ClassVar[str] = "neighbours"
+    own: ClassVar[tuple[str, ...]] = ("nodes", "form", "scale")
+    sizes_of: ClassVar[type[NeighbourSizes]] = NeighbourSizes
 
     def __post_init__(self) -> None:
         if not isinstance(self.nodes, int) or isinstance(self.nodes, bool) or not 1 <= self.nodes <= MOST:
@@ -140,78 +139,18 @@ class Neighbours:
             unknown=self.unknown_columns.size,
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what is computed from the rest when it is needed."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
     @property
     def n_features(self) -> int:
         """Columns of the input."""
         return int(self.points.shape[1])
 
-    @property
-    def n_nodes(self) -> int:
-        """Columns of the output."""
-        return self.nodes
-
-    def compute(self, X: Floats, *, highest: bool = False, uncertainty: str | None = None) -> Output:
-        """See `Model.compute`. Neighbours are one member: their uncertainty is that of their probabilities."""
-        probs = self.predict_proba(X)
-        return Output(probs, uncertainty=None if uncertainty is None else uncertainty_of(probs[None], uncertainty))
-
-    def predict_proba(self, X: Floats) -> Floats:
-        """Coherent probabilities (rows, nodes) of rows (rows, features), whatever the number of threads."""
-        check_input(X, self.n_features)
-        probs = np.empty((len(X), self.nodes), dtype=np.float32)
-        start_threads()
+    def write_probs(self, X: Floats, probs: Floats) -> None:
+        """See `RowModel.write_probs`."""
         _predict(
             in_form(X, self.form), self.points, self.widths, float(self.widths.min()), self.scale,
             self.label_starts, self.label_columns, self.row_weights,
-            self.unknown_starts, self.unknown_columns, self._overall_share, probs,
+            self.unknown_starts, self.unknown_columns, self.overall_share, probs,
         )  # fmt: skip
-        return probs if self.hierarchy is None or not self.sizes.unknown else constrain(probs, self.hierarchy)
-
-    @cached_property
-    def _overall_share(self) -> NDArray[np.float64]:
-        """(nodes,): the share that has each node, of the training rows where it is known; empty if all labels are."""
-        if not self.sizes.unknown:
-            return np.empty(0)
-        labels, unknown = (self.label_starts, self.label_columns), (self.unknown_starts, self.unknown_columns)
-        return overall_share(self.nodes, self.row_weights, labels, unknown)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything but ``nodes``, ``form``, ``scale`` and the hierarchy, by name."""
-        return {name: getattr(self, name) for name in self.sizes.layout()}
-
-    def describe(self) -> dict[str, Any]:
-        """See `Model.describe`."""
-        sizes = asdict(self.sizes)
-        if not self.sizes.unknown:
-            del sizes["unknown"]
-        return {"nodes": self.nodes, "form": self.form, "scale": self.scale} | sizes
-
-    @classmethod
-    def layout(cls, description: Mapping[str, Any]) -> Layout:
-        """See `Model.layout`."""
-        own = {"nodes", "form", "scale"}
-        expected = own | {size.name for size in fields(NeighbourSizes)}
-        odd = min((expected ^ set(description)) - {"unknown"}, default=None)
-        if odd is not None:
-            raise ArgumentError(f"its description {'must not' if odd in description else 'must'} contain {odd!r}")
-        return NeighbourSizes(**{n: v for n, v in description.items() if n not in own}).layout()
-
-    @classmethod
-    def from_arrays(
-        cls, description: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], hierarchy: Hierarchy
-    ) -> Self:
-        """See `Model.from_arrays`; an error says which array is wrong, and where."""
-        check_arrays(arrays, cls.layout(description))
-        if description["nodes"] != len(hierarchy):
-            raise ArgumentError(f"the model has {description['nodes']} nodes, and the hierarchy {len(hierarchy)}")
-        form, scale = description["form"], description["scale"]
-        model = cls(nodes=len(hierarchy), form=form, scale=scale, hierarchy=hierarchy, **arrays)
-        check_closed(model.label_starts, model.label_columns, hierarchy)
-        return model
 
 
 ARRAYS = tuple(f.name for f in fields(Neighbours) if f.name not in ("nodes", "form", "scale", "hierarchy"))
