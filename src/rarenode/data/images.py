@@ -15,16 +15,17 @@ import stat
 import threading
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rarenode._io.files import exists, is_dir, is_file
 from rarenode._io.text import counted
-from rarenode.data.decoding import SUFFIXES, thumbnail
+from rarenode.data.decoding import SUFFIXES, check_header, thumbnail
 from rarenode.data.folders import files_below
 from rarenode.errors import DataError, FileFormatError, MissingFileError
 
@@ -58,15 +59,35 @@ class ImageFile:
         Raises:
             DataError: it cannot be read.
         """
+        content = io.BytesIO()
+        with self._opened() as stream:
+            shutil.copyfileobj(stream, content, BLOCK)  # all at once would take twice the memory
+        return content.getvalue()
+
+    def check(self) -> None:
+        """Look at the header only, which takes a fraction of a millisecond.
+
+        Raises:
+            DataError: there is no such file, it is too large, or it does not begin as a picture.
+        """
+        with self._opened() as stream:
+            check_header(stream)
+
+    @contextmanager
+    def _opened(self) -> Iterator[BinaryIO]:
+        """The file, if it may be read; whatever goes wrong meanwhile is a `DataError`."""
         try:
             if is_archive(self.root):
-                return _read_member(self.root, self.name)
+                with _opened_member(self.root, self.name) as stream:
+                    yield stream
+                return
             path = self.root / self.name
             about = path.stat()
             if not stat.S_ISREG(about.st_mode):  # reading a pipe may never end
                 raise DataError("it cannot be read: it is no ordinary file")
             _check_size(about.st_size)
-            return path.read_bytes()
+            with path.open("rb") as stream:
+                yield stream
         except (FileNotFoundError, UnicodeError):
             raise DataError("there is no such file") from None
         except DataError:
@@ -291,9 +312,9 @@ def _archive(root: Path) -> zipfile.ZipFile:
     return opened[root][1]
 
 
-def _read_member(root: Path, name: str) -> bytes:
+@contextmanager
+def _opened_member(root: Path, name: str) -> Iterator[BinaryIO]:
     archive = _archive(root)
-    content = io.BytesIO()
     try:
         about = archive.getinfo(name)
         _check_size(about.file_size)
@@ -303,14 +324,13 @@ def _read_member(root: Path, name: str) -> bytes:
                 "is packed into, as no picture has"
             )
         with archive.open(name) as member:  # which ends after as many bytes as it claims to have
-            shutil.copyfileobj(member, content, BLOCK)  # all at once would take twice the memory
+            yield cast("BinaryIO", member)
     except KeyError:
         raise DataError(f"{root} contains no such file") from None
     except DataError:
         raise
     except Exception as error:  # encrypted, damaged, unknown compression, and what the decompressors raise
         raise DataError(f"it cannot be unpacked ({error})") from None
-    return content.getvalue()
 
 
 def _check_size(size: int) -> None:

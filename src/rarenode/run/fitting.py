@@ -21,7 +21,7 @@ from rarenode.models.encoder import Encoder
 from rarenode.models.pretrained import load_encoder
 from rarenode.report import Report, write_report
 from rarenode.run.files import REPORT, STARTED
-from rarenode.run.rows import has_images, training_rows, usable_parts, usable_rows, validation_rows, with_parts
+from rarenode.run.rows import has_images, training_rows, usable_data, validation_rows, with_parts
 from rarenode.run.unseen import report_on_unseen, unseen_rows
 from rarenode.training import Callback, fit_model
 from rarenode.training.estimate import estimate_fit
@@ -71,12 +71,13 @@ def fit_in_folder(
     run.encoder = None if encoder is None else encoder.module
     if encoder is not None:
         encoder = replace(encoder, device=resolve_device(settings.device))
-    opened = usable_parts(opened, encoder, settings, progress)
+    given_validation = None
+    if valid is not None:
+        given_validation = validation_rows(valid, training_rows(opened, settings)[0], given, root)
+    opened, given_validation = usable_data(opened, given_validation, encoder, settings, progress, train=True)
     rows, validation = training_rows(opened, settings)
     rows = require_labels(rows, "training")
-    if valid is not None:
-        validation = validation_rows(valid, rows, given, root)
-        validation = usable_rows(validation, encoder, settings, progress, train=True)
+    validation = validation if given_validation is None else given_validation
     with ExitStack() as locks:
         locks.enter_context(nothing_left_if_refused(run))
         locks.enter_context(sole_use(run.folder))
@@ -106,7 +107,7 @@ def fit_in_folder(
                 raise TrainingError(f"the model could not be saved: {error}") from None
         run.files.tidy()
         if report and (is_new or not (run.folder / REPORT).exists()):
-            report_on_fit(run, opened, rows, None if valid is None else validation)
+            report_on_fit(run, opened, rows, given_validation)
 
 
 def require_free(run: Run, resume: bool) -> None:

@@ -14,7 +14,7 @@ from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.sources import Data, files_like, open_data
 from rarenode.data.table_options import TableOptions, table_options
 from rarenode.errors import ArgumentError, DataError, MissingFileError
-from rarenode.run.rows import is_same_file, training_rows, usable_rows, validation_rows
+from rarenode.run.rows import is_same_file, training_rows, usable_data, usable_rows, validation_rows
 from rarenode.run.unseen import Unseen, unseen_rows
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def rows_for(
         opened = opened.part(split or "test")
     elif split is not None:
         raise ArgumentError(f"{opened.name or 'the data'} has no {split} rows: it is not divided into parts")
-    return usable_rows(opened, model.encoder, model.settings, progress)
+    return usable_rows([opened], model.encoder, model.settings, progress)[0]
 
 
 def labelled_rows_for(
@@ -111,17 +111,13 @@ def own_unseen_rows(run: Run, root: Root, options: Options = None) -> Unseen:
     data, given = _own_files(run, options)
     reading = reading_for(run, given)
     opened = open_data(data, root, options=reading, expected=model.expects)
-    rows, _ = training_rows(opened, model.settings)
-    rows = usable_rows(rows, model.encoder, model.settings, None).with_labels_only()
+    valid, validation = run.files.start().valid, None
+    if valid is not None:
+        validation = validation_rows(valid, training_rows(opened, model.settings)[0], reading, root)
+    opened, validation = usable_data(opened, validation, model.encoder, model.settings)
+    rows = training_rows(opened, model.settings)[0].with_labels_only()
     if replace(rows, scored=model.scored).fingerprint != model.fingerprints.get("data"):
         raise DataError(f"{rows.name} has changed since {run.folder} was trained on it; name the rows to evaluate")
-    if isinstance(opened, DatasetSplits):
-        opened = replace(opened, test=usable_rows(opened.test, model.encoder, model.settings, None))
-    valid = run.files.start().valid
-    validation = None
-    if valid is not None:
-        validation = validation_rows(valid, rows, reading, root)
-        validation = usable_rows(validation, model.encoder, model.settings, None)
     unseen = unseen_rows(run, opened, rows, validation)
     if unseen is None:
         raise ArgumentError(f"{run.folder} was trained on all rows of {rows.name}; name other rows")

@@ -224,10 +224,10 @@ def test_missing_files_are_found_when_they_are_used(tmp_path: Path, photos: Path
     data = Dataset.read(table, labels="taxa", images=photos)
     assert len(data) == 4
     with pytest.raises(DataError, match=r"t\.csv: 2 pictures of 4 cannot be used .*gone1\.jpg: .*gone2: ") as caught:
-        usable(data, plain_encoder())
+        usable([data], plain_encoder())
     assert len(caught.value.details) == 2
     with pytest.warns(RuntimeWarning, match=r"gone1\.jpg.*gone2"):
-        kept = usable(data, plain_encoder(), skip=True)
+        (kept,) = usable([data], plain_encoder(), skip=True)
     assert kept.ids == ("a.png", "b b.jpg")
 
 
