@@ -49,9 +49,11 @@ class ImageFile:
     """A folder, or a zip archive."""
     name: str
     """Its path below the folder or in the archive, with ``/``."""
+    is_blank: bool = False
+    """Whether a table names no picture; ``name`` is then where it should, such as ``survey.csv, line 7``."""
 
     def __str__(self) -> str:
-        return str(self.root / self.name)
+        return self.name if self.is_blank else str(self.root / self.name)
 
     def read(self) -> bytes:
         """The bytes of the file.
@@ -76,6 +78,8 @@ class ImageFile:
     @contextmanager
     def _opened(self) -> Iterator[BinaryIO]:
         """The file, if it may be read; whatever goes wrong meanwhile is a `DataError`."""
+        if self.is_blank:
+            raise DataError("no picture is named there")
         try:
             if is_archive(self.root):
                 with _opened_member(self.root, self.name) as stream:

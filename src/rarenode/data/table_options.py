@@ -75,7 +75,8 @@ class TableOptions(BaseModel):
         "photo or picture.",
     )
     skip_bad_images: bool = Field(
-        default=False, description="Leave out rows whose pictures are missing or cannot be decoded, with a warning."
+        default=False,
+        description="Leave out rows whose pictures are not named, missing or cannot be decoded, with a warning.",
     )
 
     @field_validator("images", mode="before")

@@ -242,10 +242,31 @@ def test_if_none_is_there_it_is_an_error_at_once(tmp_path: Path, photos: Path, s
 
 
 @pytest.mark.parametrize("blank", ["", "  ", "NA"])
-def test_a_blank_cell_names_its_line(tmp_path: Path, photos: Path, blank: str) -> None:
-    (tmp_path / "t.csv").write_text(f"image,taxa\na.png,Biota\n{blank},Biota > Corals\n")
-    with pytest.raises(FileFormatError, match=r"t\.csv, line 3: column 'image' is blank"):
+@pytest.mark.parametrize("key", [None, "key"])
+def test_a_blank_cell_is_a_picture_that_is_missing(tmp_path: Path, photos: Path, blank: str, key: str | None) -> None:
+    (tmp_path / "t.csv").write_text(f"key,image,taxa\n1,a.png,Biota\n2,{blank},Biota > Corals\n3,{blank},Biota\n")
+    data = Dataset.read(tmp_path / "t.csv", labels="taxa", images=photos, ignore=["key"] if key is None else [], id=key)
+    told = r"t\.csv: 2 pictures of 3 .*t\.csv, line 3: no picture is named there; .*t\.csv, line 4: no picture"
+    with pytest.raises(DataError, match=told):
+        usable([data], plain_encoder())
+    with pytest.warns(RuntimeWarning, match=r"left out: 2 pictures of 3 .*line 3"):
+        (kept,) = usable([data], plain_encoder(), skip=True)
+    assert kept.ids == ("a.png" if key is None else "1",)
+    (tmp_path / "t.csv").write_text(f"image,taxa\n{blank},Biota > Corals\n")
+    with pytest.raises(DataError, match=r"t\.csv: column 'image', which should name the pictures, is blank"):
         Dataset.read(tmp_path / "t.csv", labels="taxa", images=photos)
+
+
+def test_blank_cells_of_several_files_and_of_none(tmp_path: Path, photos: Path) -> None:
+    one = pl.DataFrame({"image": ["a.png", None], "taxa": ["Biota > Corals", "Biota"]})
+    two = pl.DataFrame({"image": [None, "b b.jpg"], "taxa": ["Biota", "Biota"]})
+    one.write_parquet(tmp_path / "1.parquet")
+    two.write_parquet(tmp_path / "2.parquet")
+    files = [tmp_path / "1.parquet", tmp_path / "2.parquet"]
+    data = Dataset.read(*files, labels="taxa", images=photos)
+    assert [str(data.X.file(row)) for row in (1, 2)] == [f"{files[0]}, row 2", f"{files[1]}, row 1"]
+    data = Dataset.read(pl.concat([one, two]), labels="taxa", images=photos)
+    assert [str(data.X.file(row)) for row in (1, 2)] == ["the data frame, row 1", "the data frame, row 2"]
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------

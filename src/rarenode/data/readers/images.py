@@ -48,12 +48,12 @@ def image_columns(options: TableOptions, expected: Expected | None, names: Seque
 def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions, Table]:
     """The pictures that a table names, one in each row; and the options with their column, which is also the id.
 
-    Whether each file is there is found out when it is read. Where only dataset, site and image together are unique,
-    they are the ids, which the table that is returned then has.
+    Whether each file is there is found out when it is read, and a blank cell is a picture that is not there. Where only
+    dataset, site and image together are unique, they are the ids, which the table that is returned then has.
 
     Raises:
         ArgumentError: the column of pictures is not there.
-        DataError: a row names no picture, or two rows the same one; or not one of the files is there.
+        DataError: no row names a picture, or two rows the same one; or not one of the files is there.
     """
     names = table.frame.columns
     column = image_column(options, names, table.name)
@@ -61,9 +61,12 @@ def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions
         shown = ", ".join(repr(name) for name in names[:8])
         raise ArgumentError(f"say which column of {table.name} names the pictures (--image); it has {shown}")
     cells = table.frame[column].cast(pl.String)
-    if cells.null_count():
-        row = int(cells.is_null().arg_max() or 0)
-        raise table.error(row, f"column {column!r} is blank; every row needs a picture")
+    blank = cells.is_null().arg_true().to_list()
+    if len(blank) == len(cells):
+        raise DataError(f"{table.name}: column {column!r}, which should name the pictures, is blank")
+    if blank:  # such rows are named by their places, as others are by their pictures
+        cells = cells.scatter(blank, table.places(blank))
+        table = replace(table, frame=table.frame.with_columns(cells.alias(column)))
     wanted = cells.to_list()
     sites = [table.frame[name].cast(pl.String).to_list() for name in SITE] if set(SITE) <= set(names) else None
     update = {"image": column}
@@ -81,17 +84,19 @@ def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions
         else:
             table = replace(table, ids=tuple(keys.to_list()))
     root = _root(table, options)
+    is_blank = set(blank)
     candidates = [
-        _candidates(name, None if sites is None else (sites[0][row], sites[1][row])) for row, name in enumerate(wanted)
+        _candidates(name, None if sites is None else (sites[0][row], sites[1][row])) if row not in is_blank else []
+        for row, name in enumerate(wanted)
     ]
     found = find_names(candidates, root)
     if not any(name is not None for name in found):
-        tried = ", ".join(str(root / name) for name in candidates[0][:3])
+        tried = ", ".join(str(root / name) for name in next(filter(None, candidates))[:3])
         where = "" if options.images is not None else "; --images names the folder or zip archive that has them"
         what = f"none of its {counted(len(wanted), 'picture')} is there; looked for {tried} and so on"
         raise DataError(f"{table.name}: {what}{where}")
-    chosen = (name if name is not None else wanted[row] for row, name in enumerate(found))
-    return Images(ImageFile(root, name) for name in chosen), options.model_copy(update=update), table
+    files = (ImageFile(root, name or wanted[row], is_blank=row in is_blank) for row, name in enumerate(found))
+    return Images(files), options.model_copy(update=update), table
 
 
 def unused_columns(names: Sequence[str], options: TableOptions) -> tuple[str, ...]:
