@@ -201,9 +201,49 @@ def test_a_run_finds_its_own_data(
     assert parted.evaluate().data == "labels.csv, test rows"
     assert parted.evaluate().scores == parted.evaluate("labels.csv", options={"images": "."}).scores
     assert parted.evaluate(split="valid").trained_on
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(MissingFileError, match=r"trained on labels\.csv, which is not there in the current folder"):
-        parted.evaluate()
+
+
+def test_a_run_finds_its_own_data_from_any_folder(
+    reef: Path, encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    shutil.copytree(reef, project)
+    elsewhere.mkdir()
+    frame = pl.read_csv(survey(reef)).with_columns(pl.col("image").str.strip_prefix("images/"))
+    frame[:45].write_csv(project / "train.csv")
+    frame[45:].write_csv(project / "valid.csv")
+    monkeypatch.chdir(project)
+    options = how(reef, images="images")
+    run = Run.fit(
+        "train.csv", "run", small_settings(encoder_folder, holdout=None, cv=2), valid="valid.csv", options=options,
+        hierarchy="taxonomy.csv",
+    )  # fmt: skip
+    expected = run.evaluate()
+    assert expected.data == "valid.csv, validation rows"
+    monkeypatch.chdir(elsewhere)
+    run = Run(project / "run")
+    assert run.evaluate().scores == expected.scores
+    assert "valid.csv, validation rows: 15 rows" in run.report(tmp_path / "page.html").read_text()
+    (run.folder / "report.html").unlink()
+    Run.fit(project / "train.csv", run.folder, resume=True)
+    assert (run.folder / "report.html").exists()
+    with pytest.warns(RuntimeWarning, match=r"valid\.csv: its pictures are not beside it, but in .*images, as in"):
+        assert run.evaluate(project / "valid.csv").scores == expected.scores
+    with pytest.raises(DataError, match=r"none of its 15 pictures is there.*--images names the folder"):
+        run.predict(project / "valid.csv")  # only new pictures are predicted
+    moved = project.rename(tmp_path / "moved")
+    run = Run(moved / "run")
+    told = r"trained with train\.csv in .*project, which is no longer there; name it \(`rarenode evaluate .*run DATA`"
+    with pytest.raises(MissingFileError, match=told):
+        run.evaluate()
+    with pytest.raises(DataError, match=r"none of its 15 pictures is there.*--images names the folder"):
+        run.evaluate(moved / "valid.csv")
+    monkeypatch.chdir(moved)  # where the paths that were given lead to the data
+    assert run.evaluate().scores == expected.scores
+    (moved / "images").rename(moved / "pictures")
+    with pytest.raises(MissingFileError, match=r"trained with images in .*, which is no longer there; --images names"):
+        run.evaluate()
+    assert run.evaluate(options={"images": "pictures"}).scores == expected.scores
 
 
 def test_out_of_fold_predictions_are_those_of_the_report(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:

@@ -122,3 +122,5 @@ class Expected:
     """How the table was read that the model was trained on."""
     images: bool = False
     """Whether rows are pictures."""
+    images_in_training: str | None = None
+    """The folder or archive of the pictures that the model was trained on, for a table that has none beside it."""

@@ -9,6 +9,7 @@ BenthicNet is known too: its table has the columns ``dataset``, ``site`` and ``i
 from __future__ import annotations
 
 import unicodedata
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -16,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from rarenode._io.files import is_dir
+from rarenode._io.files import exists, is_dir
 from rarenode._io.text import counted, storable
 from rarenode.data.dataset import Dataset
 from rarenode.data.decoding import SUFFIXES
@@ -45,8 +46,13 @@ def image_columns(options: TableOptions, expected: Expected | None, names: Seque
     return [*_likely_columns(options, names), *(name for name in SITE if name in names)]
 
 
-def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions, Table]:
+def images_of(
+    table: Table, options: TableOptions, in_training: str | None = None
+) -> tuple[Images, TableOptions, Table]:
     """The pictures that a table names, one in each row; and the options with their column, which is also the id.
+
+    They are where the options say, or beside the table; if not one is, and all are where those of the training were,
+    they are these, with a warning.
 
     Whether each file is there is found out when it is read, and a blank cell is a picture that is not there. Where only
     dataset, site and image together are unique, they are the ids, which the table that is returned then has.
@@ -90,7 +96,13 @@ def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions
         for row, name in enumerate(wanted)
     ]
     found = find_names(candidates, root)
-    if not any(name is not None for name in found):
+    if not any(found) and options.images is None and in_training is not None and exists(in_training):
+        there = find_names(candidates, Path(in_training))
+        if all(name is not None or row in is_blank for row, name in enumerate(there)):
+            found, root = there, Path(in_training)
+            text = f"{table.name}: its pictures are not beside it, but in {root}, as in training; those are used"
+            warnings.warn(f"{text} (--images names another folder)", RuntimeWarning, stacklevel=2)
+    if not any(found):
         tried = ", ".join(str(root / name) for name in next(filter(None, candidates))[:3])
         where = "" if options.images is not None else "; --images names the folder or zip archive that has them"
         what = f"none of its {counted(len(wanted), 'picture')} is there; looked for {tried} and so on"
