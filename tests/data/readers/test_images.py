@@ -136,6 +136,50 @@ def test_a_column_of_ids_beside_that_of_pictures(tmp_path: Path, photos: Path) -
         Dataset.read(table, labels="taxa", images=photos)
 
 
+def zip_of(path: Path, photos: Path, names: dict[str, str]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, source in names.items():
+            archive.writestr(zipfile.ZipInfo(name), (photos / source).read_bytes())
+    return path
+
+
+@pytest.mark.parametrize("top", ["photos/", "survey/photos/", "./photos/"])
+def test_a_zipped_folder(tmp_path: Path, photos: Path, survey: Path, top: str) -> None:
+    """Programs that zip a folder put its name before those of the files in it, which the table does not have."""
+    names = {f"{top}{name}": name for name in NAMES} | {"__MACOSX/._a.png": "a.png"}
+    archive = zip_of(tmp_path / "p.zip", photos, names)
+    data = Dataset.read(survey, labels="taxa", images=archive)
+    assert data.X.names == tuple(f"{top.removeprefix('./')}{name}" for name in NAMES)
+    assert data.ids == NAMES
+    assert data.X.file(0).read() == (photos / "a.png").read_bytes()
+    with_top = write_table(tmp_path / "t.csv", image=[f"photos/{name}" for name in NAMES], taxa=TAXA)
+    assert Dataset.read(with_top, labels="taxa", images=archive).X.names == data.X.names
+
+
+def test_names_in_a_zipped_folder_must_be_clear(tmp_path: Path, photos: Path, survey: Path) -> None:
+    with pytest.raises(DataError, match="none of its 3 pictures is there"):
+        archive = zip_of(tmp_path / "two.zip", photos, {"one/a.png": "a.png", "two/b b.jpg": "b b.jpg"})
+        Dataset.read(survey, labels="taxa", images=archive)
+    archive = zip_of(tmp_path / "mixed.zip", photos, {"a.png": "a.png", "photos/b b.jpg": "b b.jpg"})
+    with pytest.raises(DataError, match="2 pictures of 3 cannot be used"):
+        usable([Dataset.read(survey, labels="taxa", images=archive)], plain_encoder())
+
+
+def test_dots_and_slashes_in_names(tmp_path: Path, photos: Path) -> None:
+    dotted = ["./a.png", ".\\b b.jpg", "deep/./ç.png"]
+    table = write_table(tmp_path / "t.csv", image=dotted, taxa=TAXA)
+    archive = zip_of(tmp_path / "p.zip", photos, {f"./{name}": name for name in NAMES})
+    for root in (photos, zipped(photos), archive):
+        data = Dataset.read(table, labels="taxa", images=root)
+        assert all(data.X.file(row).read() == (photos / name).read_bytes() for row, name in enumerate(NAMES))
+        assert data.ids == tuple(dotted)  # as the table has them
+    assert Images.below(archive).names == NAMES
+    outside = zip_of(tmp_path / "o.zip", photos, {"../a.png": "a.png", "/a.png": "a.png", "x/../../b.png": "a.png"})
+    for names in (["../a.png"], ["/a.png"], ["x/../../b.png"], ["a.png"]):
+        with pytest.raises(DataError, match="none of its 1 picture is there"):
+            Dataset.read(write_table(tmp_path / "t.csv", image=names, taxa=TAXA[:1]), labels="taxa", images=outside)
+
+
 # --- labels of every form --------------------------------------------------------------------------------------------
 
 

@@ -287,7 +287,7 @@ def _root(table: Table, options: TableOptions) -> Path:
 
 def _candidates(name: str, site: tuple[str | None, str | None] | None) -> list[str]:
     """The paths that a picture may have, the most certain first."""
-    plain = name.replace("\\", "/")
+    plain = str(PurePosixPath(name.replace("\\", "/")))  # which has no ./ either
     places = list(dict.fromkeys([name, plain]))
     if site is not None and None not in site:
         places.insert(0, f"{site[0]}/{site[1]}/{plain}")
