@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from rarenode.errors import ArgumentError, DataError, MissingFileError
+from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from tests.commands import fail, run, succeed
 from tests.encoders import SIZE, encoder_folder, reef
 
@@ -219,6 +219,10 @@ def test_wrong_folders_and_encoders(photos: Path, encoder_folder: Path, fitted: 
     assert "no folders, whose names could be labels" in told
     told = fail(MissingFileError, "predict", fitted, tmp_path / "nowhere.zip", "--out", tmp_path / "found.csv")
     assert "nowhere.zip" in told
+    (tmp_path / "empty").mkdir()
+    told = fail(FileFormatError, "predict", fitted, tmp_path / "empty", "--out", tmp_path / "found.csv")
+    assert told.startswith(f"{tmp_path / 'empty'}: it is a folder without pictures (.jpg, .jpeg, .png, ")
+    assert "csv" not in told
     told = fail(ArgumentError, "fit", table, "--images", photos / "photos", "--image", "photo", *labels)
     assert "has no column 'photo' of pictures (--image)" in told
 

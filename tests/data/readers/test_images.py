@@ -448,12 +448,12 @@ def test_folders_that_cannot_be_read(tmp_path: Path) -> None:
         Dataset.read(flat)
     tables = tmp_path / "tables"
     tables.mkdir()
-    with pytest.raises(FileFormatError, match=r"folder without pictures; name a file in it, or a pattern"):
+    with pytest.raises(FileFormatError, match=r"folder without pictures .*; name a file in it, or a pattern"):
         Dataset.read(tables)
-    with pytest.raises(FileFormatError, match="archive without pictures"):
+    with pytest.raises(FileFormatError, match=r"archive without pictures \(\.jpg, "):
         Dataset.read(zipped(tables))
     write_table(tables / "t.csv", taxa=TAXA)
-    with pytest.raises(FileFormatError, match=r"folder without pictures; name a file in it, such as .*t\.csv"):
+    with pytest.raises(FileFormatError, match=r"folder without pictures .*; name a file in it, such as .*t\.csv"):
         Dataset.read(tables)
     with pytest.raises(ArgumentError, match="only one folder"):
         read([flat, flat])

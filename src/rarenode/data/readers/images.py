@@ -147,7 +147,7 @@ def read_images(
     elif len(sources) > 1:
         raise ArgumentError("only one folder of pictures can be read; put the others below it")
     else:
-        images = _below(root)
+        images = _below(root, is_new=expected is None)
     _require_no_columns(root, options, is_new=expected is None)
     names = images.names
     odd = next((name for name in names if storable(name) != name), None)
@@ -221,17 +221,19 @@ def _require_names_of_nodes(root: Path, folders: Sequence[str], *, has_hierarchy
             raise DataError(f"{root}: the name of the folder {step[:80]!r} {why}; rename it, as it is to be a label")
 
 
-def _below(root: Path) -> Images:
+def _below(root: Path, *, is_new: bool) -> Images:
+    """All pictures below a folder or in an archive; whoever trains may have meant a table in the folder."""
     try:
         return Images.below(root)
     except FileFormatError:
         raise
-    except DataError as error:
-        if is_archive(root):
-            raise FileFormatError(root, None, "it is an archive without pictures") from error
+    except DataError:
+        what = f"it is {'an archive' if is_archive(root) else 'a folder'} without pictures ({', '.join(SUFFIXES)})"
+        if is_archive(root) or not is_new:
+            raise FileFormatError(root, None, what) from None
         tables = sorted(name for name in list_names(root) if Path(name).suffix.lower() in (".csv", ".tsv", ".parquet"))
-        what = f"such as {root / tables[0]}" if tables else f"or a pattern such as {root / '*.csv'}"
-        raise FileFormatError(root, None, f"it is a folder without pictures; name a file in it, {what}") from None
+        table = f"such as {root / tables[0]}" if tables else f"or a pattern such as {root / '*.csv'}"
+        raise FileFormatError(root, None, f"{what}; name a file in it, {table}") from None
 
 
 def image_column(options: TableOptions, names: Sequence[str], table: str) -> str | None:
