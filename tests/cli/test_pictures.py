@@ -107,6 +107,8 @@ def test_parts_and_folders(reef: Path, encoder_folder: Path, tmp_path: Path) -> 
     )  # fmt: skip
     assert said == ""
     tests = pl.read_csv(reef / "labels.csv").filter(pl.col("partition") == "test")
+    said = run("doctor", tmp_path / "run", reef / "labels.csv").stdout
+    assert said.startswith(f"{tmp_path / 'run'} on {reef / 'labels.csv'} (test rows), {len(tests)} rows: ")
     assert f"{len(tests)} rows" in succeed("evaluate", tmp_path / "run", reef / "labels.csv")
     folders = tmp_path / "folders"
     for number, path in enumerate(sorted((reef / "images").iterdir())):
@@ -195,6 +197,7 @@ def test_doctor(photos: Path, tmp_path: Path) -> None:
 def test_doctor_of_a_run(fitted: Path, reef: Path, photos: Path) -> None:
     said = run("doctor", fitted, reef / "new")
     assert said.exit_code == 0, said.output
+    assert said.stdout.startswith(f"{fitted} on {reef / 'new'}, 12 rows:\n")
     assert "0000.png" in said.stdout or "Rows to annotate next" in said.stdout
     assert run("doctor", fitted, photos / "photos.csv", "--images", photos / "photos").exit_code == 0
 

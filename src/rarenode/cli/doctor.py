@@ -60,7 +60,8 @@ def doctor(
     large a fit will be. Options say which columns are what, as in `rarenode fit`.
 
     Of a run: for each node that is missed in labelled rows the likely reason; and which rows and nodes to annotate
-    next, from rows without labels.
+    next, from rows without labels. Of data that are divided into parts, these are the test rows; the first line says
+    which rows are used.
 
     With --json, what is wrong with a file or an option is among the findings, as an error.
 
@@ -163,7 +164,9 @@ def _doctor_run(
 def _print_suggestions(run: Path, found: Suggestions) -> None:
     from rarenode.diagnosis.annotation import FEW_ROWS  # noqa: PLC0415
 
-    print(f"{run}: {counted(found.missed, 'node')} of {found.judged:,} with rows missed" if found.judged else f"{run}:")
+    about = f"{run} on {printable(found.data)}" if found.data else f"{run}, by its training rows alone"
+    missed = f" {counted(found.missed, 'node')} of {found.judged:,} with rows missed" if found.judged else ""
+    print(f"{about}:{missed}")
     if found.nodes:
         nodes = Table(box=SIMPLE_HEAD, title="Nodes to annotate next", title_justify="left")
         for head in ("node", "training rows", "why"):

@@ -11,6 +11,7 @@ import numpy as np
 
 from rarenode._io.text import counted
 from rarenode.config import Settings
+from rarenode.data.catalogue import catalogue
 from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.images import Images
 from rarenode.data.sources import open_data
@@ -108,8 +109,10 @@ def examine_run(
     """
     model = run.model
     rows = rows_to_examine(run, list(data), options, root)
-    diagnosis, probs, ids = None, None, None
+    diagnosis, probs, ids, about = None, None, None, ""
     if rows is not None:
+        which = ", test rows" if rows.name in catalogue() else ""  # parts of a table have names of their own
+        about = f"{rows.name or 'the data'}{which}, {counted(len(rows), 'row')}"
         labelled = rows.with_labels_only()
         if len(labelled):
             diagnosis = model.diagnose(labelled.X, labelled.Y, labelled.known)
@@ -118,7 +121,7 @@ def examine_run(
             part = rows.take(open_rows)
             probs, ids = model.predict_proba(part.X), part.ids
             ids = ids if ids is not None else tuple(f"row {row}" for row in open_rows.tolist())
-    return suggest(
+    found = suggest(
         model.hierarchy,
         model.training_positives,
         model.scored,
@@ -127,6 +130,7 @@ def examine_run(
         ids=ids,
         most=most,
     )
+    return replace(found, data=about)
 
 
 def _has_labels(rows: Dataset) -> Any:
