@@ -355,6 +355,14 @@ def test_an_own_module(reef: Path, tmp_path: Path) -> None:
     assert (Run(tmp_path / "run", encoder=other).predict(reef / "new").probs == before).all()
     with pytest.raises(FileFormatError, match=r"encoder"):
         TrainedModel.load(tmp_path / "run", encoder=torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(768, 4)))
+    wrong: Any = torch.nn.Flatten
+    with pytest.raises(FileFormatError, match="Flatten is a class"):
+        TrainedModel.load(tmp_path / "run", encoder=wrong)
+    with pytest.raises(ArgumentError, match="Flatten is a class"):
+        Run.fit(survey(reef), tmp_path / "x", small_settings("resnet50"), options=how(reef), encoder=wrong)
+    settings = small_settings("resnet50", image_size=16)
+    module = Run.fit(survey(reef), tmp_path / "module", settings, options=how(reef), encoder=encoder.module)
+    assert (module.model.predict_proba(new(reef)) == before).all()
 
 
 # --- stopped and continued -------------------------------------------------------------------------------------------

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from rarenode._io.files import exists, sole_use
 from rarenode._io.progress import Progress
 from rarenode.config import Settings
@@ -17,7 +19,7 @@ from rarenode.data.table_options import table_options
 from rarenode.engines import resolve_device
 from rarenode.errors import ArgumentError, DataError, ResumeError, TrainingError
 from rarenode.hierarchy import HierarchyLike, as_hierarchy
-from rarenode.models.encoder import Encoder
+from rarenode.models.encoder import Encoder, as_encoder
 from rarenode.models.pretrained import load_encoder
 from rarenode.report import Report, write_report
 from rarenode.run.files import REPORT, STARTED
@@ -42,7 +44,7 @@ def fit_in_folder(
     options: Mapping[str, Any] | None,
     resume: bool,
     report: bool,
-    encoder: Encoder | None,
+    encoder: Encoder | torch.nn.Module | None,
     download: bool,
     callback: Callback | None,
     progress: Progress | None,
@@ -68,9 +70,9 @@ def fit_in_folder(
         require_trainable_encoder(settings)
     if encoder is None and has_images(opened):
         encoder = load_encoder(settings.encoder, size=settings.image_size, seed=settings.seed, download=download)
-    run.encoder = None if encoder is None else encoder.module
     if encoder is not None:
-        encoder = replace(encoder, device=resolve_device(settings.device))
+        encoder = replace(as_encoder(encoder, settings.image_size), device=resolve_device(settings.device))
+        run.encoder = encoder.module
     given_validation = None
     if valid is not None:
         given_validation = validation_rows(valid, training_rows(opened, settings)[0], given, root)
