@@ -194,6 +194,28 @@ def test_doctor(photos: Path, tmp_path: Path) -> None:
     assert ": 1 picture, 2 nodes" in run("doctor", one, *how[:2], "--images", photos / "photos").stdout
 
 
+def test_doctor_says_how_long_encoding_takes(
+    photos: Path, encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RARENODE_CACHE", str(tmp_path / "cache"))
+    how = ("--labels", "taxa", "--images", photos / "photos", "--image-size", str(SIZE))
+
+    def said(*options: str | Path) -> str:
+        return run("doctor", photos / "photos.csv", *how, *options).stdout
+
+    assert "cache" not in said()
+    assert "0 of 60 pictures are in the cache\n" in said("--encoder", encoder_folder, "--no-time")
+    takes = "pictures are in the cache, encoding the others takes less than a minute\n"
+    assert f"0 of 60 {takes}" in said("--encoder", encoder_folder)
+    assert f"0 of 60 {takes}" not in said("--encoder", encoder_folder)  # a few were encoded, and kept
+    for _ in range(5):
+        last = said("--encoder", encoder_folder)
+    assert "60 of 60 pictures are in the cache\n" in last
+    wrong = ("doctor", photos / "photos.csv", *how, "--encoder", tmp_path / "nowhere")
+    assert "there is no such folder" in fail(MissingFileError, *wrong)
+    assert "there is no such folder" in json.loads(run(*wrong, "--json").stdout)["findings"][0]["text"]
+
+
 def test_doctor_of_a_run(fitted: Path, reef: Path, photos: Path) -> None:
     said = run("doctor", fitted, reef / "new")
     assert said.exit_code == 0, said.output
