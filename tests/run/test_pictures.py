@@ -149,7 +149,7 @@ def test_parts_of_a_table(reef: Path, encoder_folder: Path, tmp_path: Path) -> N
     assert run.evaluate(survey(reef), options={"images": reef}).rows == len(parts.test)
     assert run.evaluate(survey(reef), split="valid", options={"images": reef}).rows == len(parts.valid or ())
     page = (tmp_path / "run" / "report.html").read_text()
-    assert "test rows" in page
+    assert f"labels.csv, test rows: {len(parts.test)} rows" in page
 
 
 def test_parts_that_have_changed_places(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
