@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from rarenode.cli import app
+from rarenode.cli.app import app
 from rarenode.data import catalogue as catalogue_module
 from rarenode.data.catalogue import CatalogueEntry, CatalogueFile, SplitName
 from rarenode.errors import RarenodeError

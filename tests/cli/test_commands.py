@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 import rarenode.cli.demo
 import rarenode.data.samples
 from rarenode import Run, Settings
-from rarenode.cli import app, main
+from rarenode.cli import main
+from rarenode.cli.app import app
 from rarenode.cli.tables import sparkline
 from rarenode.data.catalogue import CatalogueEntry
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError, ResumeError
@@ -270,7 +271,7 @@ def test_settings_prints_a_file_that_can_be_used() -> None:
 
 @pytest.mark.parametrize("start", [["-m", "rarenode"], ["-c", "from rarenode.cli import main; main()"]])
 def test_it_starts_as_a_module_and_help_needs_no_torch(start: list[str]) -> None:
-    code = "import sys; from rarenode.cli import app; import rarenode.cli.fit; sys.exit('torch' in sys.modules)"
+    code = "import sys; from rarenode.cli.app import app; import rarenode.cli.fit; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     shown = subprocess.run([sys.executable, *start, "--version"], capture_output=True, text=True, check=True).stdout
     assert shown == f"rarenode {rarenode.__version__}\n"
@@ -294,3 +295,24 @@ def test_ctrl_c_in_any_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     with pytest.raises(SystemExit, match="130"):
         main()
     assert capsys.readouterr().err == "rarenode: interrupted\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is another thing there")
+@pytest.mark.parametrize("start", [["-m", "rarenode"], ["-c", "from rarenode.cli import main; main()"]])
+@pytest.mark.parametrize("module", ["rarenode.cli.app", "typer", "numpy", "rarenode.cli.fit"])
+def test_ctrl_c_while_modules_are_imported(start: list[str], module: str, tmp_path: Path) -> None:
+    """The keys are pressed when the program begins to import a module."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "class Press:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Press())\n"
+    )
+    path = os.pathsep.join([str(tmp_path), str(Path(rarenode.__file__).parents[1])])
+    command = [sys.executable, *start, "settings"]
+    result = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": path}
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "rarenode: interrupted\n")

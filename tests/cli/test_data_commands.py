@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 import rarenode.cli
 import rarenode.cli.data
 import rarenode.data.catalogue
-from rarenode.cli import app, main
+from rarenode.cli import main
+from rarenode.cli.app import app
 from rarenode.data.catalogue import CatalogueEntry, catalogue
 from rarenode.errors import ArgumentError, UnknownDatasetError
 from tests.data.serving import Server, failing, small_entry, small_file
@@ -201,6 +202,6 @@ class TestMain:
         assert "Did you mean 'cellcycle_FUN'?" in line
 
     def test_it_starts_without_torch(self) -> None:
-        code = "import sys, rarenode.cli; sys.exit('torch' in sys.modules)"
+        code = "import sys, rarenode.cli.app; sys.exit('torch' in sys.modules)"
         environment = os.environ | {"PYTHONPATH": str(SOURCES)}
         assert subprocess.run([sys.executable, "-c", code], env=environment, check=False, timeout=60).returncode == 0

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from rarenode.cli import app
+from rarenode.cli.app import app
 from rarenode.data.catalogue import find_entry
 from rarenode.errors import ArgumentError, FileFormatError, MissingFileError, RarenodeError
 from tests.paper.small_grid import STANDING_FOR, write_files

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from rarenode.errors import ArgumentError, DataError, MissingFileError
+from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from tests.commands import fail, run, succeed
 from tests.encoders import SIZE, encoder_folder, reef
 
@@ -107,6 +107,8 @@ def test_parts_and_folders(reef: Path, encoder_folder: Path, tmp_path: Path) -> 
     )  # fmt: skip
     assert said == ""
     tests = pl.read_csv(reef / "labels.csv").filter(pl.col("partition") == "test")
+    said = run("doctor", tmp_path / "run", reef / "labels.csv").stdout
+    assert said.startswith(f"{tmp_path / 'run'} on {reef / 'labels.csv'} (test rows), {len(tests)} rows: ")
     assert f"{len(tests)} rows" in succeed("evaluate", tmp_path / "run", reef / "labels.csv")
     folders = tmp_path / "folders"
     for number, path in enumerate(sorted((reef / "images").iterdir())):
@@ -138,8 +140,8 @@ def test_bad_pictures(photos: Path, encoder_folder: Path, tmp_path: Path, fitted
         "--out", tmp_path / "run", *QUICK,
     )  # fmt: skip
     told = fail(DataError, *command)
-    assert "3 pictures of 60 cannot be used" in told
-    assert all(name in told for name in ("0003.png", "0005.png", "0007.png", "--skip-bad-images"))
+    assert "2 pictures of 60 cannot be used" in told  # as their headers tell, before any is encoded
+    assert all(name in told for name in ("0003.png", "0005.png", "--skip-bad-images"))
     assert not (tmp_path / "run" / "model.json").exists()
     with pytest.warns(RuntimeWarning, match=r"left out: 3 pictures of 60 .*0003\.png.*0005\.png.*0007\.png"):
         succeed(*command, "--skip-bad-images")
@@ -147,9 +149,25 @@ def test_bad_pictures(photos: Path, encoder_folder: Path, tmp_path: Path, fitted
     assert "57 pictures" in page
     assert "left out: 3 pictures" in page
     rest = ("predict", fitted, folder / "photos.csv", "--images", folder / "photos", "--out", tmp_path / "found.csv")
-    assert "3 pictures of 60 cannot be used" in fail(DataError, *rest)
+    assert "2 pictures of 60 cannot be used" in fail(DataError, *rest)
     with pytest.warns(RuntimeWarning, match="left out: 3 pictures"):
         assert "57 rows" in succeed(*rest, "--skip-bad-images")
+
+
+def test_bad_pictures_of_all_parts_are_named_together(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "bad"
+    shutil.copytree(reef, folder)
+    frame = pl.read_csv(folder / "labels.csv")
+    first = {part: frame.filter(pl.col("partition") == part)["image"][0] for part in ("train", "valid", "test")}
+    for name in first.values():
+        (folder / name).unlink()
+    command = (
+        "fit", folder / "labels.csv", "--image", "image", "--labels", "taxa", "--partition", "partition",
+        "--encoder", encoder_folder, "--out", tmp_path / "run", *QUICK,
+    )  # fmt: skip
+    told = fail(DataError, *command)
+    assert "3 pictures of 60 cannot be used" in told
+    assert all(name in told for name in first.values())
 
 
 def test_doctor(photos: Path, tmp_path: Path) -> None:
@@ -176,9 +194,32 @@ def test_doctor(photos: Path, tmp_path: Path) -> None:
     assert ": 1 picture, 2 nodes" in run("doctor", one, *how[:2], "--images", photos / "photos").stdout
 
 
+def test_doctor_says_how_long_encoding_takes(
+    photos: Path, encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RARENODE_CACHE", str(tmp_path / "cache"))
+    how = ("--labels", "taxa", "--images", photos / "photos", "--image-size", str(SIZE))
+
+    def said(*options: str | Path) -> str:
+        return run("doctor", photos / "photos.csv", *how, *options).stdout
+
+    assert "cache" not in said()
+    assert "0 of 60 pictures are in the cache\n" in said("--encoder", encoder_folder, "--no-time")
+    takes = "pictures are in the cache, encoding the others takes less than a minute\n"
+    assert f"0 of 60 {takes}" in said("--encoder", encoder_folder)
+    assert f"0 of 60 {takes}" not in said("--encoder", encoder_folder)  # a few were encoded, and kept
+    for _ in range(5):
+        last = said("--encoder", encoder_folder)
+    assert "60 of 60 pictures are in the cache\n" in last
+    wrong = ("doctor", photos / "photos.csv", *how, "--encoder", tmp_path / "nowhere")
+    assert "there is no such folder" in fail(MissingFileError, *wrong)
+    assert "there is no such folder" in json.loads(run(*wrong, "--json").stdout)["findings"][0]["text"]
+
+
 def test_doctor_of_a_run(fitted: Path, reef: Path, photos: Path) -> None:
     said = run("doctor", fitted, reef / "new")
     assert said.exit_code == 0, said.output
+    assert said.stdout.startswith(f"{fitted} on {reef / 'new'}, 12 rows:\n")
     assert "0000.png" in said.stdout or "Rows to annotate next" in said.stdout
     assert run("doctor", fitted, photos / "photos.csv", "--images", photos / "photos").exit_code == 0
 
@@ -203,6 +244,10 @@ def test_wrong_folders_and_encoders(photos: Path, encoder_folder: Path, fitted: 
     assert "no folders, whose names could be labels" in told
     told = fail(MissingFileError, "predict", fitted, tmp_path / "nowhere.zip", "--out", tmp_path / "found.csv")
     assert "nowhere.zip" in told
+    (tmp_path / "empty").mkdir()
+    told = fail(FileFormatError, "predict", fitted, tmp_path / "empty", "--out", tmp_path / "found.csv")
+    assert told.startswith(f"{tmp_path / 'empty'}: it is a folder without pictures (.jpg, .jpeg, .png, ")
+    assert "csv" not in told
     told = fail(ArgumentError, "fit", table, "--images", photos / "photos", "--image", "photo", *labels)
     assert "has no column 'photo' of pictures (--image)" in told
 

@@ -392,6 +392,8 @@ def test_help() -> None:
     assert "3    warnings" in shown
     assert "[default: (is_a)]" in " ".join(shown.split())
     assert "3    doctor has warnings" in succeed("--help")
+    shown = " ".join(succeed("fit", "--help").split())
+    assert "in the test rows, if DATA has some, as a dataset of the catalogue or a table with --partition" in shown
 
 
 # --- hierarchy -------------------------------------------------------------------------------------------------------

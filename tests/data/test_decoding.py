@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image, ImageCms, ImageOps
 
-from rarenode.data.decoding import Crop, Decoded, decode, thumbnail, to_square
+from rarenode.data.decoding import Crop, Decoded, check_header, decode, thumbnail, to_square
 from rarenode.errors import DataError
 from tests.data.picture_files import (
     BLUE,
@@ -224,6 +224,20 @@ def test_a_file_that_ends_too_early(kind: str) -> None:
     whole = encoded(gradient(200, 150), kind)
     for share in (0.05, 0.3, 0.6, 0.9):
         refused(whole[: int(share * len(whole))])
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF", "PPM"])
+def test_headers(kind: str) -> None:
+    content = encoded(gradient(), kind)
+    check_header(io.BytesIO(content))
+    if kind != "TIFF":  # which has it where it likes
+        check_header(io.BytesIO(content[:-20]))
+    with pytest.raises(DataError, match="not a picture of a known format"):
+        check_header(io.BytesIO(content[1:]))
+    with pytest.raises(DataError, match="the file is empty"):
+        check_header(io.BytesIO())
+    with pytest.raises(DataError, match="too many pixels"):
+        check_header(io.BytesIO(png(30_000, 30_000)))
 
 
 @pytest.mark.parametrize("make", [png, huge_gif, huge_tiff, huge_bmp, huge_webp])

@@ -150,7 +150,8 @@ class TestPlainFetch:
         assert logging.getLogger("pooch").filters == []
 
     def test_pooch_and_requests_are_imported_only_to_download(self) -> None:
-        code = "import sys, rarenode.cli, rarenode.data.fetch; sys.exit(bool({'pooch', 'requests'} & set(sys.modules)))"
+        modules = "sys, rarenode.cli.app, rarenode.data.fetch"
+        code = f"import {modules}; sys.exit(bool({{'pooch', 'requests'}} & set(sys.modules)))"
         environment = os.environ | {"PYTHONPATH": str(Path(rarenode.__file__).parents[1])}
         assert subprocess.run([sys.executable, "-c", code], env=environment, check=False, timeout=60).returncode == 0
 

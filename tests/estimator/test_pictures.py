@@ -14,7 +14,7 @@ from sklearn.base import clone
 from rarenode import RareNodeClassifier
 from rarenode.data.images import Images
 from rarenode.data.reef import draw_reef
-from rarenode.errors import DataError
+from rarenode.errors import ArgumentError, DataError
 from rarenode.models.pretrained import load_encoder
 from tests.encoders import SIZE, encoder_folder, plain_encoder, reef
 
@@ -61,6 +61,9 @@ def test_a_torch_module(rows: Any, tmp_path: Path) -> None:
         RareNodeClassifier.load(tmp_path / "model")
     loaded = RareNodeClassifier.load(tmp_path / "model", encoder=module)
     assert (loaded.predict_proba(paths) == expected).all()
+    for wrong, told in ((torch.nn.Flatten, "Flatten is a class"), (torch.nn.Identity(), r"returned the shape \(1, 3,")):
+        with pytest.raises(ArgumentError, match=told):
+            RareNodeClassifier(tree, encoder=wrong, **SMALL).fit(paths, Y)
 
 
 def test_validation_pictures(rows: Any) -> None:

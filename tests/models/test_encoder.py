@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from rarenode.errors import ArgumentError, DataError
-from rarenode.models.encoder import ROWS_TOGETHER, Encoder, folded, layout_of, make_crop, mixed
+from rarenode.models.encoder import ROWS_TOGETHER, Encoder, as_encoder, folded, layout_of, make_crop, mixed
 from tests.encoders import noise, plain_encoder
 
 MEAN, DEVIATION = (0.1, 0.2, 0.3), (0.5, 0.6, 0.7)
@@ -178,8 +178,26 @@ def test_numbers_that_are_not_finite() -> None:
 
 
 def test_modules_that_cannot_be_encoders() -> None:
-    with pytest.raises(ArgumentError, match=r"\(rows, width\).*\(1, 6, 10, 10\)"):
+    told = r"shape \(rows, features\).*; for one picture, Conv2d returned the shape \(1, 6, 10, 10\); add .*Flatten"
+    with pytest.raises(ArgumentError, match=told):
         Encoder.from_module(nn.Conv2d(3, 6, 1), size=10)
+    with pytest.raises(ArgumentError, match=r"\(rows, features\).*Flatten returned the shape \(300,\)"):
+        Encoder.from_module(nn.Flatten(0), size=10)
+    with pytest.raises(ArgumentError, match=r"\(rows, features\).*Flatten returned the shape \(30, 10\)"):
+        Encoder.from_module(nn.Flatten(0, 2), size=10)
+    with pytest.raises(ArgumentError, match=r"Linear cannot look at a picture, .*\(1, 3, 10, 10\): mat1 and mat2"):
+        Encoder.from_module(nn.Linear(7, 2), size=10)
+    wrong: list[tuple[Any, str]] = [
+        (nn.Flatten, r"torch module, and Flatten is a class; pass Flatten\(\.\.\.\)"),
+        (len, "torch module or an Encoder, got builtin_function"),
+        ("resnet50", "got str; load_encoder makes one"),
+        (np.zeros(3), "torch module or an Encoder, got ndarray"),
+    ]
+    for given, message in wrong:
+        with pytest.raises(ArgumentError, match=message):
+            Encoder.from_module(given, size=10)
+        with pytest.raises(ArgumentError, match=message):
+            as_encoder(given)
     for size, resize in ((0, None), (10, 9), (5000, None), (10, 10_000)):
         with pytest.raises(ArgumentError, match="cannot be scaled"):
             make_crop(size, resize)
@@ -310,5 +328,5 @@ def test_a_module_that_returns_no_tensor() -> None:
         def forward(self, pictures: torch.Tensor) -> dict[str, torch.Tensor]:
             return {"features": pictures}
 
-    with pytest.raises(ArgumentError, match=r"must return a tensor \(rows, width\); .* returned a dict"):
+    with pytest.raises(ArgumentError, match=r"\(rows, features\).*Named returned a dict; wrap it in a module"):
         Encoder.from_module(Named(), size=8)

@@ -149,7 +149,7 @@ def test_parts_of_a_table(reef: Path, encoder_folder: Path, tmp_path: Path) -> N
     assert run.evaluate(survey(reef), options={"images": reef}).rows == len(parts.test)
     assert run.evaluate(survey(reef), split="valid", options={"images": reef}).rows == len(parts.valid or ())
     page = (tmp_path / "run" / "report.html").read_text()
-    assert "test rows" in page
+    assert f"labels.csv, test rows: {len(parts.test)} rows" in page
 
 
 def test_parts_that_have_changed_places(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
@@ -201,9 +201,49 @@ def test_a_run_finds_its_own_data(
     assert parted.evaluate().data == "labels.csv, test rows"
     assert parted.evaluate().scores == parted.evaluate("labels.csv", options={"images": "."}).scores
     assert parted.evaluate(split="valid").trained_on
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(MissingFileError, match=r"trained on labels\.csv, which is not there in the current folder"):
-        parted.evaluate()
+
+
+def test_a_run_finds_its_own_data_from_any_folder(
+    reef: Path, encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    shutil.copytree(reef, project)
+    elsewhere.mkdir()
+    frame = pl.read_csv(survey(reef)).with_columns(pl.col("image").str.strip_prefix("images/"))
+    frame[:45].write_csv(project / "train.csv")
+    frame[45:].write_csv(project / "valid.csv")
+    monkeypatch.chdir(project)
+    options = how(reef, images="images")
+    run = Run.fit(
+        "train.csv", "run", small_settings(encoder_folder, holdout=None, cv=2), valid="valid.csv", options=options,
+        hierarchy="taxonomy.csv",
+    )  # fmt: skip
+    expected = run.evaluate()
+    assert expected.data == "valid.csv, validation rows"
+    monkeypatch.chdir(elsewhere)
+    run = Run(project / "run")
+    assert run.evaluate().scores == expected.scores
+    assert "valid.csv, validation rows: 15 rows" in run.report(tmp_path / "page.html").read_text()
+    (run.folder / "report.html").unlink()
+    Run.fit(project / "train.csv", run.folder, resume=True)
+    assert (run.folder / "report.html").exists()
+    with pytest.warns(RuntimeWarning, match=r"valid\.csv: its pictures are not beside it, but in .*images, as in"):
+        assert run.evaluate(project / "valid.csv").scores == expected.scores
+    with pytest.raises(DataError, match=r"none of its 15 pictures is there.*--images names the folder"):
+        run.predict(project / "valid.csv")  # only new pictures are predicted
+    moved = project.rename(tmp_path / "moved")
+    run = Run(moved / "run")
+    told = r"trained with train\.csv in .*project, which is no longer there; name it \(`rarenode evaluate .*run DATA`"
+    with pytest.raises(MissingFileError, match=told):
+        run.evaluate()
+    with pytest.raises(DataError, match=r"none of its 15 pictures is there.*--images names the folder"):
+        run.evaluate(moved / "valid.csv")
+    monkeypatch.chdir(moved)  # where the paths that were given lead to the data
+    assert run.evaluate().scores == expected.scores
+    (moved / "images").rename(moved / "pictures")
+    with pytest.raises(MissingFileError, match=r"trained with images in .*, which is no longer there; --images names"):
+        run.evaluate()
+    assert run.evaluate(options={"images": "pictures"}).scores == expected.scores
 
 
 def test_out_of_fold_predictions_are_those_of_the_report(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
@@ -315,6 +355,14 @@ def test_an_own_module(reef: Path, tmp_path: Path) -> None:
     assert (Run(tmp_path / "run", encoder=other).predict(reef / "new").probs == before).all()
     with pytest.raises(FileFormatError, match=r"encoder"):
         TrainedModel.load(tmp_path / "run", encoder=torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(768, 4)))
+    wrong: Any = torch.nn.Flatten
+    with pytest.raises(FileFormatError, match="Flatten is a class"):
+        TrainedModel.load(tmp_path / "run", encoder=wrong)
+    with pytest.raises(ArgumentError, match="Flatten is a class"):
+        Run.fit(survey(reef), tmp_path / "x", small_settings("resnet50"), options=how(reef), encoder=wrong)
+    settings = small_settings("resnet50", image_size=16)
+    module = Run.fit(survey(reef), tmp_path / "module", settings, options=how(reef), encoder=encoder.module)
+    assert (module.model.predict_proba(new(reef)) == before).all()
 
 
 # --- stopped and continued -------------------------------------------------------------------------------------------

@@ -407,7 +407,7 @@ class TestEvaluate:
     def test_what_to_evaluate_must_be_known(self, run: Run, data: Path) -> None:
         assert run.evaluate().data == f"{data}, out-of-fold predictions"
         data.rename(data.with_suffix(".old"))
-        with pytest.raises(MissingFileError, match=r"was trained on .*small\.arff, which is not there; name the data"):
+        with pytest.raises(MissingFileError, match=r"trained with .*small\.arff, which is no longer there; name it"):
             run.evaluate()
         data.with_suffix(".old").rename(data)
         with pytest.raises(ArgumentError, match="not divided into parts"):

@@ -139,6 +139,21 @@ def test_labels_in_a_file_of_their_own(survey: Path, tmp_path: Path) -> None:
     assert found.evaluate(tmp_path / "bare.csv", options={"labels": str(tmp_path / "labels.csv")}).rows == 90
 
 
+def test_own_data_are_found_from_any_folder(survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pl.read_csv(survey)
+    frame.select("image", "taxa").write_csv(tmp_path / "labels.csv")
+    for number, part in enumerate((frame[:50], frame[50:])):
+        part.drop("taxa").write_csv(tmp_path / f"part-{number}.csv")
+    (tmp_path / "elsewhere").mkdir()
+    for labels, data in (("labels.csv", "part-*.csv"), ("labels.csv", ["part-0.csv", "part-1.csv"]), ("taxa", survey)):
+        monkeypatch.chdir(tmp_path)
+        out = tmp_path / f"run {labels} {type(data).__name__}"
+        run = Run.fit(data, out, settings(), options={"labels": labels, "id": "image"}, report=False)
+        expected = run.evaluate()
+        monkeypatch.chdir("elsewhere")
+        assert Run(out).evaluate().scores == expected.scores
+
+
 def test_validation_rows_from_a_table(survey: Path, tmp_path: Path) -> None:
     rows(40, 1).write_csv(tmp_path / "valid.csv")
     run = Run.fit(

@@ -345,32 +345,71 @@ def rows_of(folder: Path, names: list[str], **reading: Any) -> Dataset:
     return replace(data, name="survey", reading=TableOptions(**reading))
 
 
-@pytest.mark.usefixtures("cache")
+def names_in(error: DataError) -> list[str]:
+    return [detail.rpartition("/")[2].split(":")[0] for detail in error.details]
+
+
 @pytest.mark.parametrize("train_encoder", [False, True])
-def test_bad_pictures_are_all_named_at_once(folder: Path, encoder: Encoder, train_encoder: bool) -> None:
+def test_bad_pictures_are_all_named_at_once(folder: Path, cache: Path, encoder: Encoder, train_encoder: bool) -> None:
     names = sorted(path.name for path in folder.iterdir())
     spoil(folder)
-    data = rows_of(folder, names)
-    odd = usable(rows_of(folder, ["08.png", "01.png"]), encoder, train_encoder=train_encoder)
+    train, test = parts = rows_of(folder, names[:4]), rows_of(folder, names[4:])
+    (odd,) = usable([rows_of(folder, ["08.png", "01.png"])], encoder, train_encoder=train_encoder)
     assert odd.notes == ("unusual pictures: 1 of one colour",)
+    before = files(cache)
     with pytest.raises(DataError) as caught:
-        usable(data, encoder, train_encoder=train_encoder)
+        usable(parts, encoder, train_encoder=train_encoder)
     message = str(caught.value)
-    assert message.startswith(f"survey: 3 pictures of {ROWS} cannot be used")
-    assert all(part in message for part in ("03.png: it is not a picture", "05.png: there is no such file", "07.png"))
+    assert message.startswith(f"survey: 2 pictures of {ROWS} cannot be used")
+    assert all(part in message for part in ("03.png: it is not a picture", "05.png: there is no such file"))
     assert "--skip-bad-images" in message
-    assert [detail.rpartition("/")[2].split(":")[0] for detail in caught.value.details] == [
-        "03.png",
-        "05.png",
-        "07.png",
-    ]
+    assert names_in(caught.value) == ["03.png", "05.png"]
     assert caught.value.rows == ROWS
-    with pytest.warns(RuntimeWarning, match=r"left out: 3 pictures of 26.*03\.png.*05\.png.*07\.png"):
-        kept = usable(data, encoder, train_encoder=train_encoder, skip=True)
-    assert len(kept) == ROWS - 3
-    assert kept.ids == tuple(str(folder / name) for name in names if name not in ("03.png", "05.png", "07.png"))
-    assert kept.X.names == kept.ids
-    assert any("left out" in note for note in kept.notes)
+    assert files(cache) == before  # nothing was encoded
+    with pytest.warns(RuntimeWarning, match=r"left out: 3 pictures of 26.*03\.png.*05\.png.*07\.png") as warned:
+        kept = usable(parts, encoder, train_encoder=train_encoder, skip=True)
+    assert len(warned) == 1
+    assert [len(part) for part in kept] == [3, ROWS - 6]
+    good = [name for name in names if name not in ("03.png", "05.png", "07.png")]
+    assert (*kept[0].X.names, *kept[1].X.names) == tuple(str(folder / name) for name in good)
+    for part, before_ in zip(kept, (train, test), strict=True):
+        assert part.ids == part.X.names
+        assert any("left out" in note for note in part.notes)
+        assert before_.notes == ()
+
+
+@pytest.mark.usefixtures("cache")
+def test_damage_in_all_parts_is_named_when_the_rest_is_encoded(
+    folder: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = sorted(path.name for path in folder.iterdir())
+    for name in ("01.png", "20.png"):
+        (folder / name).write_bytes((folder / name).read_bytes()[:-60])
+    parts = [replace(rows_of(folder, part), name=name) for part, name in ((names[:9], "train"), (names[9:], "test"))]
+    counting = Counting(monkeypatch)
+    with pytest.raises(DataError, match=f"^train, test: 2 pictures of {ROWS} cannot be used") as caught:
+        usable(parts, encoder)
+    assert names_in(caught.value) == ["01.png", "20.png"]
+    assert counting.rows == ROWS - 2
+    with pytest.warns(RuntimeWarning, match="left out: 2 pictures"):
+        usable([rows_of(folder, names)], encoder, skip=True)
+    assert counting.rows == ROWS - 2
+
+
+@pytest.mark.parametrize("is_zipped", [False, True])
+def test_a_header_tells_much_and_is_all_that_is_read(folder: Path, is_zipped: bool) -> None:
+    spoil(folder)
+    (folder / "02.png").write_bytes(b"")
+    (folder / "04.png").unlink()
+    (folder / "04.png").mkdir()
+    root = Path(shutil.make_archive(str(folder), "zip", folder)) if is_zipped else folder
+    images = Images(ImageFile(root, f"{row:02d}.png") for row in range(10))
+    found = embedding.check_headers(images, np.arange(1, 10))
+    assert list(found) == [2, 3, 4, 5]
+    assert found[2] == "the file is empty"
+    assert found[3].startswith("it is not a picture of a known format")
+    assert ("contains no such file" if is_zipped else "no ordinary file") in found[4]
+    assert "no such file" in found[5]
 
 
 @pytest.mark.usefixtures("cache")
@@ -381,15 +420,15 @@ def test_notes_do_not_depend_on_what_is_known_already(folder: Path, encoder: Enc
     (folder / "09.png").write_bytes(sixteen_bits(np.arange(0, 3600, 300, dtype=np.uint16).reshape(3, 4), "PNG"))
     note = "unusual pictures: 1 of one colour; 1 16 bit with values of 12 bits"
     data = rows_of(folder, names)
-    first = usable(data, encoder, train_encoder=train_encoder)
+    (first,) = usable([data], encoder, train_encoder=train_encoder)
     assert first.notes == (note,)
-    assert usable(data, encoder, train_encoder=train_encoder).notes == (note,)  # known in memory
-    assert usable(first, encoder, train_encoder=train_encoder).notes == (note,)
-    assert usable(data.take(np.array([1, 2])), encoder, train_encoder=train_encoder).notes == (
+    assert usable([data], encoder, train_encoder=train_encoder)[0].notes == (note,)  # known in memory
+    assert usable([first], encoder, train_encoder=train_encoder)[0].notes == (note,)
+    assert usable([data.take(np.array([1, 2]))], encoder, train_encoder=train_encoder)[0].notes == (
         "unusual pictures: 1 16 bit with values of 12 bits",
     )
     anew = rows_of(folder, names[::-1])
-    assert usable(anew, encoder, train_encoder=train_encoder).notes == (  # known on disk
+    assert usable([anew], encoder, train_encoder=train_encoder)[0].notes == (  # known on disk
         "unusual pictures: 1 16 bit with values of 12 bits; 1 of one colour",
     )
     assert embed(rows_of(folder, names).X, encoder).notes == {0: "of one colour", 2: "16 bit with values of 12 bits"}
@@ -398,7 +437,7 @@ def test_notes_do_not_depend_on_what_is_known_already(folder: Path, encoder: Enc
 @pytest.mark.usefixtures("cache")
 def test_if_none_can_be_used_it_is_an_error(folder: Path, encoder: Encoder) -> None:
     with pytest.raises(DataError, match="1 picture of 1 cannot be used"):
-        usable(rows_of(folder, ["gone.png"]), encoder, skip=True)
+        usable([rows_of(folder, ["gone.png"])], encoder, skip=True)
     with pytest.raises(DataError, match="1 picture of 2 cannot be used"):
         embeddings(rows_of(folder, ["gone.png", "01.png"]).X, encoder)
     with pytest.raises(DataError, match="1 picture of 2 cannot be used"):

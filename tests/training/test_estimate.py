@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from rarenode import Dataset, Settings, make_hierarchical
-from rarenode.training.estimate import FitEstimate, estimate_fit
+from rarenode.data.images import Images
+from rarenode.training.embedding import embed
+from rarenode.training.estimate import EncodingEstimate, FitEstimate, estimate_encoding, estimate_fit
+from tests.encoders import cache, plain_encoder, reef
+
+__all__ = ["cache", "reef"]
 
 
 @pytest.fixture(scope="module")
@@ -66,3 +72,30 @@ def test_time_is_that_of_every_training(data: Dataset) -> None:
 )
 def test_how_it_is_said(estimate: FitEstimate, said: str) -> None:
     assert str(estimate) == said
+
+
+@pytest.mark.parametrize(
+    ("estimate", "said"),
+    [
+        (EncodingEstimate(1200, 20), "20 of 1,200 pictures are in the cache"),
+        (EncodingEstimate(60, 60, 0.0), "60 of 60 pictures are in the cache"),
+        (EncodingEstimate(9, 0, 3.0), "0 of 9 pictures are in the cache, encoding the others takes less than a minute"),
+        (EncodingEstimate(9, 1, 190.0), "1 of 9 pictures are in the cache, encoding the others takes about 3 minutes"),
+        (EncodingEstimate(9, 1, 9e3), "1 of 9 pictures are in the cache, encoding the others takes about 2.5 hours"),
+    ],
+)
+def test_encoding_in_words(estimate: EncodingEstimate, said: str) -> None:
+    assert str(estimate) == said
+
+
+def test_encoding_takes_longer_for_more_pictures(reef: Path, cache: Path) -> None:
+    images, encoder = Images.below(reef / "images"), plain_encoder()
+    before = estimate_encoding([images[:20], images[20:]], encoder, try_it=True)
+    assert (before.pictures, before.in_cache) == (60, 0)
+    assert before.seconds is not None
+    assert before.seconds > 0
+    known = estimate_encoding([images], encoder)
+    assert 0 < known.in_cache < 60
+    assert known.seconds is None
+    embed(images, encoder)
+    assert estimate_encoding([images], encoder, try_it=True) == EncodingEstimate(60, 60)

@@ -1,122 +1,32 @@
-"""The shell face of rarenode: parse, call, print."""
+"""The shell face of rarenode: parse, call, print. `rarenode.cli.app` has the commands."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
-import warnings
-from io import TextIOWrapper
-from typing import Annotated
-
-import typer
-
-from rarenode.cli import data, demo, doctor, evaluate, fit, hierarchy, paper, predict, report
-from rarenode.cli.console import print_error, print_warning
-from rarenode.cli.options import CommandWithOldNames
-from rarenode.errors import Interrupted, RarenodeError
-from rarenode.version import __version__
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 
-app = typer.Typer(
-    name="rarenode",
-    help="""Hierarchical multi-label learning that finds the rare, deep nodes.
-
-\b
-Examples:
-  rarenode demo                                    see rare nodes appear, in a minute
-  rarenode data fetch cellcycle_FUN                download a dataset of the paper
-  rarenode fit cellcycle_FUN --out runs/first      train on it
-  rarenode evaluate runs/first                     score it on the test rows
-  rarenode report runs/first --out first.html      which nodes are found, missed, and why
-  rarenode predict runs/first new.arff --out predictions.parquet
-  rarenode fit photos.csv --images photos/ --labels taxa --encoder resnet50 --download --out runs/photos
-  rarenode paper run imbalance_fun --seeds 1       measure a table of the paper
-  rarenode paper table imbalance_fun               compare it with the published one
-
-\b
-Exit codes:
-  0    done
-  1    an error, printed as one line on standard error
-  2    a command or option that does not exist or has an impossible value
-  3    doctor has warnings, and no errors
-  130  interrupted by Ctrl-C
-""",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-app.command("demo")(demo.demo)
-app.command("fit", cls=CommandWithOldNames)(fit.fit)
-app.command("evaluate", cls=CommandWithOldNames)(evaluate.evaluate)
-app.command("predict", cls=CommandWithOldNames)(predict.predict)
-app.command("doctor")(doctor.doctor)
-app.command("report", cls=CommandWithOldNames)(report.report)
-app.command("settings")(fit.show_settings)
-app.add_typer(data.app, name="data")
-app.add_typer(hierarchy.app, name="hierarchy")
-app.add_typer(paper.app, name="paper")
-for _name, _command in (
-    ("specs", paper.list_specs),
-    ("reproduce", paper.run),
-    ("table", paper.table),
-    ("figure", paper.figure),
-):
-    app.command(_name, hidden=True)(_command)  # as these commands were called before `rarenode paper`
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(f"rarenode {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
-    ] = False,
-) -> None: ...
-
 
 def main() -> None:
-    """Run the command line; an error becomes one line and exit code 1 (130 after Ctrl-C).
-
-    So do errors of the system, such as a full disk or too little memory, that no command has anticipated.
-    """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a name that the terminal cannot show must not end the program
-    warnings.showwarning = print_warning
+    """Run the command line; Ctrl-C is answered in one line from the beginning, while modules are still imported."""
+    # Libraries of compiled code may turn the exception into another one. A process in the background ignores Ctrl-C.
+    is_usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     try:
-        try:
-            app()
-        finally:
-            _flush()
-    except Interrupted as error:
-        print_error(error)
-        sys.exit(INTERRUPTED)
-    except (RarenodeError, OSError) as error:
-        print_error(error)
-        sys.exit(1)
-    except MemoryError as error:
-        print_error(f"not enough memory: {error}")
-        sys.exit(1)
+        if is_usual:
+            signal.signal(signal.SIGINT, _stop)
+        from rarenode.cli.app import run  # noqa: PLC0415 (it takes a second)
+
+        if is_usual:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        run()
     except KeyboardInterrupt:
-        print_error("interrupted")
+        print("rarenode: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
-    except SystemExit as ending:
-        if ending.code == INTERRUPTED:  # Ctrl-C in a command, which typer ends without a word
-            print_error("interrupted")
-        raise
 
 
-def _flush() -> None:
-    """Flush standard output while an error can still be reported."""
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python will flush it once more
-        if not isinstance(error, BrokenPipeError):  # such as `| head`, which has what it wants
-            raise OSError(f"standard output cannot be written: {error.strerror}") from None
+def _stop(*_: object) -> None:
+    os.write(2, b"rarenode: interrupted\n")
+    os._exit(INTERRUPTED)

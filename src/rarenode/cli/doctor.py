@@ -45,7 +45,22 @@ def doctor(
     hierarchy: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The hierarchy of the labels.", show_default=False)
     ] = None,
-    time: Annotated[bool, typer.Option(help="Take a few steps to estimate how long a fit takes.")] = True,
+    time: Annotated[
+        bool, typer.Option(help="Take a few steps, or encode a few pictures, to estimate how long a fit takes.")
+    ] = True,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENCODER",
+            help="That of the fit: how many pictures are in its cache, and how long the others take.",
+            show_default=False,
+            rich_help_panel="Images",
+        ),
+    ] = None,
+    image_size: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="That of the fit.", show_default=False, rich_help_panel="Images", min=1),
+    ] = None,
     most: Annotated[int, typer.Option(metavar="N", help="Of RUN: rows and nodes to suggest.", min=1)] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     root: Root = None,
@@ -60,7 +75,8 @@ def doctor(
     large a fit will be. Options say which columns are what, as in `rarenode fit`.
 
     Of a run: for each node that is missed in labelled rows the likely reason; and which rows and nodes to annotate
-    next, from rows without labels.
+    next, from rows without labels. Of data that are divided into parts, these are the test rows; the first line says
+    which rows are used.
 
     With --json, what is wrong with a file or an option is among the findings, as an error.
 
@@ -74,14 +90,24 @@ def doctor(
     \b
     Examples:
       rarenode doctor survey.csv --labels taxa --id image
+      rarenode doctor photos.csv --images photos/ --labels taxa --encoder resnet50
       rarenode doctor train.csv test.csv --labels 'level_*' --hierarchy taxonomy.csv
       rarenode doctor runs/survey test.csv
       rarenode doctor runs/survey unlabelled.csv --json
     """
-    if (Path(data) / "model.json").is_file():
-        _doctor_run(Path(data), others or [], table, most, as_json, root)
-    else:
-        _doctor_data(data, others or [], hierarchy, table, time, as_json, root)
+    try:
+        if (Path(data) / "model.json").is_file():
+            _doctor_run(Path(data), others or [], table, most, as_json, root)
+        else:
+            _doctor_data(data, others or [], hierarchy, table, encoder, image_size, time, as_json, root)
+    except RarenodeError as error:
+        if not as_json:
+            raise
+        from rarenode.run.doctor import error_findings  # noqa: PLC0415
+
+        findings = [asdict(each) for each in error_findings(error)]
+        print(json.dumps({"name": data, "findings": findings}, indent=1))
+        raise typer.Exit(1) from None
 
 
 def _doctor_data(
@@ -89,16 +115,20 @@ def _doctor_data(
     others: list[str],
     hierarchy: Path | None,
     table: dict[str, Any],
+    encoder: str | None,
+    image_size: int | None,
     time: bool,
     as_json: bool,
     root: Path | None,
 ) -> None:
     # torch takes a second to load, and most commands do not need it
     from rarenode.config import Settings  # noqa: PLC0415
+    from rarenode.models.pretrained import load_encoder  # noqa: PLC0415
     from rarenode.run.doctor import examine_data  # noqa: PLC0415
     from rarenode.training.estimate import estimate_fit  # noqa: PLC0415
 
-    found, rows = examine_data(data, others, hierarchy=hierarchy, options=table, root=root)
+    loaded = None if encoder is None else load_encoder(encoder, size=image_size)
+    found, rows = examine_data(data, others, hierarchy=hierarchy, options=table, root=root, encoder=loaded, time=time)
     estimate = None if rows is None or found.worst == "error" else str(estimate_fit(rows, Settings(), try_it=time))
     if as_json:
         print(json.dumps(found.to_dict() | {"fit": estimate}, indent=1))
@@ -144,16 +174,9 @@ def _doctor_run(
     run: Path, data: list[str], table: dict[str, Any], most: int, as_json: bool, root: Path | None
 ) -> None:
     from rarenode.run import Run  # noqa: PLC0415
-    from rarenode.run.doctor import error_findings, examine_run  # noqa: PLC0415
+    from rarenode.run.doctor import examine_run  # noqa: PLC0415
 
-    try:
-        found = examine_run(Run(run), data, options=table, most=most, root=root)
-    except RarenodeError as error:
-        if not as_json:
-            raise
-        findings = [asdict(each) for each in error_findings(error)]
-        print(json.dumps({"name": str(run), "findings": findings}, indent=1))
-        raise typer.Exit(1) from None
+    found = examine_run(Run(run), data, options=table, most=most, root=root)
     if as_json:
         print(json.dumps(found.to_dict() | {"findings": []}, indent=1))
     else:
@@ -163,7 +186,9 @@ def _doctor_run(
 def _print_suggestions(run: Path, found: Suggestions) -> None:
     from rarenode.diagnosis.annotation import FEW_ROWS  # noqa: PLC0415
 
-    print(f"{run}: {counted(found.missed, 'node')} of {found.judged:,} with rows missed" if found.judged else f"{run}:")
+    about = f"{run} on {printable(found.data)}" if found.data else f"{run}, by its training rows alone"
+    missed = f" {counted(found.missed, 'node')} of {found.judged:,} with rows missed" if found.judged else ""
+    print(f"{about}:{missed}")
     if found.nodes:
         nodes = Table(box=SIMPLE_HEAD, title="Nodes to annotate next", title_justify="left")
         for head in ("node", "training rows", "why"):

@@ -83,8 +83,9 @@ def fit(
     Ctrl-C saves a checkpoint, and --resume continues from it to the same result, with the settings of the run. Settings
     that are given as well must be the same. --resume of a finished run writes its report, if that is not there.
 
-    RUN/report.html shows which nodes are found, which are missed, and why: in the test rows of a dataset of the
-    catalogue, otherwise in held-out rows, whose predictions RUN/held_out.safetensors keeps.
+    RUN/report.html shows which nodes are found, which are missed, and why: in the test rows, if DATA has some, as a
+    dataset of the catalogue or a table with --partition; otherwise in the rows of VALID, or else in held-out rows,
+    whose predictions RUN/held_out.safetensors keeps.
 
     A table has a column for each feature. --labels says where the labels are, as a column of labels
     ('Biota > Corals; Biota > Sponges'), a column for each level, a column for each label, or a file with ids and

@@ -28,8 +28,9 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,18 +87,45 @@ def decode(content: bytes, near: int | None = None) -> Decoded:
     Raises:
         DataError: it cannot be decoded.
     """
+    with _opened(io.BytesIO(content)) as opened:
+        frames = getattr(opened, "n_frames", 1) if opened.format != "MPO" else 1
+        if near is not None:
+            opened.draft("RGB", (2 * near, 2 * near))
+        opened.load()
+        image, note = _as_rgb(opened, _reduction(opened.size, near))
+        image.getexif()[ORIENTATION] = opened.getexif().get(ORIENTATION, 1)
+        ImageOps.exif_transpose(image, in_place=True)
+    if frames > 1:
+        note = f"animated or of several pages, {frames}, of which the first is used"
+    elif _is_blank(image):
+        note = BLANK
+    return Decoded(image, note)
+
+
+def check_header(stream: BinaryIO) -> None:
+    """Make sure that a file begins as a picture of a known format that has not too many pixels.
+
+    Raises:
+        DataError: it does not. Damage after the header is found by `decode` only.
+    """
+    start = stream.read(12)
+    if start.startswith(b"RIFF") and start.endswith(b"WEBP"):  # of which Pillow reads everything
+        return
+    stream.seek(0)
+    with _opened(stream):
+        pass
+
+
+@contextmanager
+def _opened(stream: BinaryIO) -> Iterator[Image.Image]:
+    """A picture of which Pillow has read the header; whatever goes wrong meanwhile is a `DataError`."""
     try:
-        with Image.open(io.BytesIO(content), formats=FORMATS) as opened:
-            frames = getattr(opened, "n_frames", 1) if opened.format != "MPO" else 1
-            if near is not None:
-                opened.draft("RGB", (2 * near, 2 * near))
-            opened.load()
-            image, note = _as_rgb(opened, _reduction(opened.size, near))
-            image.getexif()[ORIENTATION] = opened.getexif().get(ORIENTATION, 1)
-            ImageOps.exif_transpose(image, in_place=True)
+        with Image.open(stream, formats=FORMATS) as opened:
+            yield opened
     except UnidentifiedImageError:
-        what = "the file is empty" if not content else f"it is not a picture of a known format ({', '.join(FORMATS)})"
-        raise DataError(what) from None
+        known = f"it is not a picture of a known format ({', '.join(FORMATS)})"
+        stream.seek(0)
+        raise DataError(known if stream.read(1) else "the file is empty") from None
     except Image.DecompressionBombError as error:
         raise DataError(f"it has too many pixels: {error}") from None
     except DataError:
@@ -106,11 +134,6 @@ def decode(content: bytes, near: int | None = None) -> Decoded:
         raise DataError("it needs more memory than there is") from None
     except Exception as error:  # decoders raise whatever they come across: OSError, SyntaxError, struct.error, ...
         raise DataError(f"it is damaged ({str(error)[:100] or type(error).__name__})") from None
-    if frames > 1:
-        note = f"animated or of several pages, {frames}, of which the first is used"
-    elif _is_blank(image):
-        note = BLANK
-    return Decoded(image, note)
 
 
 def to_square(image: Image.Image, crop: Crop) -> NDArray[np.uint8]:

@@ -10,21 +10,24 @@ from __future__ import annotations
 
 import hashlib
 import io
+import posixpath
 import shutil
 import stat
 import threading
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rarenode._io.files import exists, is_dir, is_file
 from rarenode._io.text import counted
-from rarenode.data.decoding import SUFFIXES, thumbnail
+from rarenode.data.decoding import SUFFIXES, check_header, thumbnail
 from rarenode.data.folders import files_below
 from rarenode.errors import DataError, FileFormatError, MissingFileError
 
@@ -48,9 +51,11 @@ class ImageFile:
     """A folder, or a zip archive."""
     name: str
     """Its path below the folder or in the archive, with ``/``."""
+    is_blank: bool = False
+    """Whether a table names no picture; ``name`` is then where it should, such as ``survey.csv, line 7``."""
 
     def __str__(self) -> str:
-        return str(self.root / self.name)
+        return self.name if self.is_blank else str(self.root / self.name)
 
     def read(self) -> bytes:
         """The bytes of the file.
@@ -58,15 +63,37 @@ class ImageFile:
         Raises:
             DataError: it cannot be read.
         """
+        content = io.BytesIO()
+        with self._opened() as stream:
+            shutil.copyfileobj(stream, content, BLOCK)  # all at once would take twice the memory
+        return content.getvalue()
+
+    def check(self) -> None:
+        """Look at the header only, which takes a fraction of a millisecond.
+
+        Raises:
+            DataError: there is no such file, it is too large, or it does not begin as a picture.
+        """
+        with self._opened() as stream:
+            check_header(stream)
+
+    @contextmanager
+    def _opened(self) -> Iterator[BinaryIO]:
+        """The file, if it may be read; whatever goes wrong meanwhile is a `DataError`."""
+        if self.is_blank:
+            raise DataError("no picture is named there")
         try:
             if is_archive(self.root):
-                return _read_member(self.root, self.name)
+                with _opened_member(self.root, self.name) as stream:
+                    yield stream
+                return
             path = self.root / self.name
             about = path.stat()
             if not stat.S_ISREG(about.st_mode):  # reading a pipe may never end
                 raise DataError("it cannot be read: it is no ordinary file")
             _check_size(about.st_size)
-            return path.read_bytes()
+            with path.open("rb") as stream:
+                yield stream
         except (FileNotFoundError, UnicodeError):
             raise DataError("there is no such file") from None
         except DataError:
@@ -262,8 +289,7 @@ def list_names(root: Path) -> Iterator[str]:
         FileFormatError: the archive is damaged, or a folder cannot be read.
     """
     if is_archive(root):
-        distinct = dict.fromkeys(_archive(root).namelist())  # of files with the same name, the last one counts
-        yield from (name for name in distinct if not name.endswith("/") and not _is_hidden(name))
+        yield from (name for name in _archive(root).members if not _is_hidden(name))
     elif is_dir(root):
         yield from files_below(root)
     elif exists(root):
@@ -276,41 +302,51 @@ def _is_hidden(name: str) -> bool:
     return any(part.startswith(".") or part == "__MACOSX" for part in name.split("/"))
 
 
-def _archive(root: Path) -> zipfile.ZipFile:
-    opened: dict[Path, tuple[tuple[int, ...], zipfile.ZipFile]] | None = getattr(_archives, "opened", None)
+class _Archive(NamedTuple):
+    identity: tuple[int, ...]
+    file: zipfile.ZipFile
+    members: dict[str, zipfile.ZipInfo]
+    """Files by name, without ``./``; none that would be unpacked outside of a folder."""
+
+
+def _archive(root: Path) -> _Archive:
+    opened: dict[Path, _Archive] | None = getattr(_archives, "opened", None)
     if opened is None:
         opened = _archives.opened = {}
     about = root.stat()
     # The time alone would not do: copying may keep it, and two files can be written within one tick of the clock.
     identity = about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
-    if root not in opened or opened[root][0] != identity:
+    if root not in opened or opened[root].identity != identity:
         try:
-            opened[root] = identity, zipfile.ZipFile(root)
+            file = zipfile.ZipFile(root)
         except (zipfile.BadZipFile, OSError, ValueError) as error:
             raise FileFormatError(root, None, f"it is damaged, or no zip archive ({error})") from None
-    return opened[root][1]
+        paths = ((PurePosixPath(each.filename), each) for each in file.infolist() if not each.is_dir())
+        # Of files with the same name, the last one counts.
+        inside = {str(path): each for path, each in paths if not path.is_absolute() and ".." not in path.parts}
+        opened[root] = _Archive(identity, file, inside)
+    return opened[root]
 
 
-def _read_member(root: Path, name: str) -> bytes:
+@contextmanager
+def _opened_member(root: Path, name: str) -> Iterator[BinaryIO]:
     archive = _archive(root)
-    content = io.BytesIO()
     try:
-        about = archive.getinfo(name)
+        about = archive.members[name]
         _check_size(about.file_size)
         if about.file_size >= RATIO_FROM and about.file_size > MOST_RATIO * about.compress_size:
             raise DataError(
                 f"it has {about.file_size:,} bytes, more than {MOST_RATIO} times the {about.compress_size:,} that it "
                 "is packed into, as no picture has"
             )
-        with archive.open(name) as member:  # which ends after as many bytes as it claims to have
-            shutil.copyfileobj(member, content, BLOCK)  # all at once would take twice the memory
+        with archive.file.open(about) as member:  # which ends after as many bytes as it claims to have
+            yield cast("BinaryIO", member)
     except KeyError:
         raise DataError(f"{root} contains no such file") from None
     except DataError:
         raise
     except Exception as error:  # encrypted, damaged, unknown compression, and what the decompressors raise
         raise DataError(f"it cannot be unpacked ({error})") from None
-    return content.getvalue()
 
 
 def _check_size(size: int) -> None:
@@ -319,10 +355,28 @@ def _check_size(size: int) -> None:
 
 
 def find_names(candidates: Sequence[Sequence[str]], root: Path) -> list[str | None]:
-    """For each row the first of its candidates that is a file below ``root``; None where there is none."""
+    """For each row the first of its candidates that is a file below ``root``; None where there is none.
+
+    In an archive where all files are below a folder, as in that of a zipped folder, names may also begin below it, if
+    not one is found otherwise.
+    """
     if is_archive(root):
-        there: Any = set(_archive(root).namelist())
-        return [next((name for name in names if name in there), None) for names in candidates]
+        there = _archive(root).members
+        for folder in ("", *_common_folders(list(list_names(root)))):
+            found = [next((folder + name for name in names if folder + name in there), None) for names in candidates]
+            if any(found):
+                break
+        return found
     if not is_dir(root):
         list(list_names(root))  # raises
     return [next((name for name in names if is_file(root / name)), None) for names in candidates]
+
+
+def _common_folders(names: Sequence[str]) -> list[str]:
+    """The folders that contain all files, the outermost first, each with ``/`` at its end.
+
+    >>> _common_folders(["survey/photos/a.png", "survey/photos/deep/b.png"])
+    ['survey/', 'survey/photos/']
+    """
+    common = posixpath.commonpath([posixpath.dirname(name) for name in names]) if names else ""
+    return list(accumulate(f"{step}/" for step in common.split("/") if step))

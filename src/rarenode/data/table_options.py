@@ -75,7 +75,8 @@ class TableOptions(BaseModel):
         "photo or picture.",
     )
     skip_bad_images: bool = Field(
-        default=False, description="Leave out rows whose pictures are missing or cannot be decoded, with a warning."
+        default=False,
+        description="Leave out rows whose pictures are not named, missing or cannot be decoded, with a warning.",
     )
 
     @field_validator("images", mode="before")
@@ -121,3 +122,5 @@ class Expected:
     """How the table was read that the model was trained on."""
     images: bool = False
     """Whether rows are pictures."""
+    images_in_training: str | None = None
+    """The folder or archive of the pictures that the model was trained on, for a table that has none beside it."""

@@ -59,6 +59,8 @@ class Suggestions:
     """Those that are never found."""
     nodes: tuple[NodeToAnnotate, ...]
     rows: tuple[RowToAnnotate, ...]
+    data: str = ""
+    """Which rows this is about, in words; empty if there are none but those of the training."""
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON holds it."""

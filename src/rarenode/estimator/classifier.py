@@ -30,7 +30,7 @@ from rarenode.estimator.folder import EstimatorFile, read_estimator_file, write_
 from rarenode.estimator.targets import class_names, read_targets
 from rarenode.hierarchy import HierarchyLike, as_hierarchy
 from rarenode.metrics import node_scores
-from rarenode.models.encoder import SIZE, Encoder
+from rarenode.models.encoder import Encoder, as_encoder
 from rarenode.training import ShowProgress, TrainedModel, fit_model
 from rarenode.training.model_folder import parameters_fingerprint
 
@@ -320,10 +320,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _encoder(self) -> Encoder | None:
         """The encoder, if one was given as such and not by its name."""
-        given = self.encoder
-        if isinstance(given, str):
-            return None
-        return given if isinstance(given, Encoder) else Encoder.from_module(given, size=self.image_size or SIZE)
+        return None if isinstance(self.encoder, str) else as_encoder(self.encoder, self.image_size)
 
     def _features(self, X: Any, reset: bool) -> Any:
         if are_images(X):

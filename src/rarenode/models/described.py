@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rarenode.errors import ArgumentError
 from rarenode.models.backbone import built, check_type, width_of, without_memory
-from rarenode.models.encoder import Encoder, layout_of, make_crop
+from rarenode.models.encoder import Encoder, layout_of, make_crop, require_module
 from rarenode.models.model import check_arrays
 
 MOST_NUMBER, MOST_CHARACTERS = 100_000, 100_000
@@ -51,6 +51,8 @@ def from_description(
             f"its encoder, {description['name']!r}, is not one of the transformers library; pass its torch module "
             "(encoder=...)"
         )
+    if config is None:
+        require_module(module)
     crop, width = make_crop(description["size"], description["resize"]), description["width"]
     if config is not None:
         sides = (side for shape in shapes.values() for side in shape if math.prod(shape))  # one of 0 hides others

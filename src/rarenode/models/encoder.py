@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -82,16 +83,22 @@ class Encoder:
         <Encoder Sequential: 4 x 4 pixels to 5 numbers>
         """
         crop = make_crop(size, resize)
+        require_module(module)
+        name = name or type(module).__name__
         module = module.float()
         was_training = module.training
-        with torch.no_grad():
-            found = module.eval()(torch.zeros(1, 3, size, size))
-        module.train(was_training)
-        shape = tuple(found.shape) if isinstance(found, torch.Tensor) else ()
-        if len(shape) != 2:
-            what = f"the shape {shape}" if isinstance(found, torch.Tensor) else f"a {type(found).__name__}"
-            raise ArgumentError(f"an encoder must return a tensor (rows, width); for one picture it returned {what}")
-        return cls(module, crop, mean, deviation, shape[1], name or type(module).__name__, is_pretrained)
+        try:
+            with torch.no_grad():
+                found = module.eval()(torch.zeros(1, 3, size, size))
+        except Exception as error:  # whatever a network does with an input that it is not made for
+            what = f"the encoder {name} cannot look at a picture, a tensor of shape (1, 3, {size}, {size})"
+            raise ArgumentError(f"{what}: {str(error).strip()[:200]}") from error
+        finally:
+            module.train(was_training)
+        if not (isinstance(found, torch.Tensor) and found.ndim == 2 and len(found) == 1):
+            wanted = "an encoder must return a tensor of shape (rows, features), with one row for each picture"
+            raise ArgumentError(f"{wanted}; for one picture, {name} returned {_described(found)}")
+        return cls(module, crop, mean, deviation, found.shape[1], name, is_pretrained)
 
     @property
     def input(self) -> PixelInput:
@@ -205,6 +212,37 @@ class Encoder:
             "width": self.width,
             "is_pretrained": self.is_pretrained,
         }
+
+
+def as_encoder(given: Any, size: int | None = None) -> Encoder:
+    """An encoder as it is, or one made of a torch module for pictures of that size.
+
+    Raises:
+        ArgumentError: it is neither, or a module that returns something else than numbers for each picture.
+    """
+    return given if isinstance(given, Encoder) else Encoder.from_module(given, size=size or SIZE)
+
+
+def require_module(module: Any) -> None:
+    """Refuse what is no network, such as the class of one.
+
+    Raises:
+        ArgumentError: it is none.
+    """
+    if isinstance(module, type):
+        name = module.__name__
+        raise ArgumentError(f"an encoder is a torch module, and {name} is a class; pass {name}(...)")
+    if not isinstance(module, torch.nn.Module):
+        advice = "; load_encoder makes one of a name or folder" if isinstance(module, str | Path) else ""
+        raise ArgumentError(f"an encoder is a torch module or an Encoder, got {type(module).__name__}{advice}")
+
+
+def _described(found: Any) -> str:
+    """What a network returned, and what to do if that is often met."""
+    if isinstance(found, torch.Tensor):
+        pooling = "; add torch.nn.AdaptiveAvgPool2d(1) and torch.nn.Flatten()" if found.ndim == 4 else ""
+        return f"the shape {tuple(found.shape)}{pooling}"
+    return f"a {type(found).__name__}; wrap it in a module that returns only the features"
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import numpy as np
 
 from rarenode._io.text import counted
 from rarenode.config import Settings
+from rarenode.data.catalogue import catalogue
 from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.images import Images
 from rarenode.data.sources import open_data
@@ -19,10 +20,12 @@ from rarenode.diagnosis.annotation import Suggestions, suggest
 from rarenode.diagnosis.data_checks import MOST_EXAMPLES, Examination, Finding, examine
 from rarenode.errors import RarenodeError
 from rarenode.hierarchy import Hierarchy
+from rarenode.models.encoder import Encoder
 from rarenode.run.model_rows import rows_to_examine
 from rarenode.run.rows import read_alike, training_rows
 from rarenode.run.run import Run
 from rarenode.training.embedding import check_images, describe_notes
+from rarenode.training.estimate import estimate_encoding
 
 
 def examine_data(
@@ -32,6 +35,8 @@ def examine_data(
     hierarchy: Hierarchy | Path | str | None = None,
     options: Mapping[str, Any] | None = None,
     root: Path | str | None = None,
+    encoder: Encoder | None = None,
+    time: bool = False,
 ) -> tuple[Examination, Dataset | None]:
     """Examine data before training.
 
@@ -41,6 +46,8 @@ def examine_data(
         hierarchy: of the labels, or a file that contains it.
         options: which columns of a table are what; see `TableOptions`.
         root: the folder that holds the datasets of the catalogue.
+        encoder: of pictures; if it is given, how many of these are encoded already is found out as well.
+        time: encode a few pictures, to estimate how long the others take.
 
     Returns:
         What was found; and the rows, or None if they cannot be read, and why is then all that was found.
@@ -50,36 +57,42 @@ def examine_data(
         opened = open_data(data, root, options=given, hierarchy=hierarchy)
     except RarenodeError as error:
         return Examination(str(data), error.rows or 0, 0, 0, 0, 0, 0.0, (), error_findings(error)), None
-    faults: list[Finding] = []
     if isinstance(opened, DatasetSplits):
         rows, validation = training_rows(opened, Settings())
         rest = [opened.test] if validation is None else [validation, opened.test]
-        faults += [finding for each in (rows, *rest) for finding in _picture_findings(each)]
-        found = examine(rows, rest)
-        return replace(found, findings=(*faults, *found.findings)), rows
-    faults += _picture_findings(opened)
-    rest = []
-    for each in others:
-        try:
-            rest.append(read_alike(each, opened, given, root))
-        except RarenodeError as error:
-            faults += error_findings(error)
-    found = examine(opened, rest)
-    return replace(found, findings=(*faults, *found.findings)), opened
+        faults: tuple[Finding, ...] = ()
+    else:
+        rows, rest, faults = opened, [], ()
+        for each in others:
+            try:
+                rest.append(read_alike(each, rows, given, root))
+            except RarenodeError as error:
+                faults += error_findings(error)
+    found = examine(rows, rest)
+    about_pictures = _picture_findings([rows, *rest], encoder, time)
+    return replace(found, findings=(*about_pictures, *faults, *found.findings)), rows
 
 
-def _picture_findings(rows: Dataset) -> list[Finding]:
-    """Pictures that cannot be used, and odd ones."""
-    if not isinstance(rows.X, Images):
-        return []
-    checked = check_images(rows.X)
-    found = [Finding("note", "pictures", describe_notes(checked.notes))] if checked.notes else []
-    if checked.problems:
-        skip = rows.reading is not None and rows.reading.skip_bad_images
-        examples = tuple(f"{rows.X.file(row)}: {text}" for row, text in list(checked.problems.items())[:MOST_EXAMPLES])
-        text = f"{counted(len(checked.problems), 'picture')} of {len(rows):,} cannot be used"
-        advice = "replace them, or leave them out (--skip-bad-images)"
-        found.append(Finding("warning" if skip else "error", "pictures", text, advice, examples))
+def _picture_findings(parts: Sequence[Dataset], encoder: Encoder | None, time: bool) -> list[Finding]:
+    """Pictures that cannot be used, odd ones, and how long it takes to encode the rest."""
+    found: list[Finding] = []
+    usable: list[Images] = []
+    for rows in parts:
+        if not isinstance(rows.X, Images):
+            continue
+        checked = check_images(rows.X)
+        if checked.notes:
+            found.append(Finding("note", "pictures", describe_notes(checked.notes)))
+        if checked.problems:
+            skip = rows.reading is not None and rows.reading.skip_bad_images
+            some = list(checked.problems.items())[:MOST_EXAMPLES]
+            examples = tuple(f"{rows.X.file(row)}: {text}" for row, text in some)
+            text = f"{counted(len(checked.problems), 'picture')} of {len(rows):,} cannot be used"
+            advice = "replace them, or leave them out (--skip-bad-images)"
+            found.append(Finding("warning" if skip else "error", "pictures", text, advice, examples))
+        usable.append(rows.X[np.setdiff1d(np.arange(len(rows)), list(checked.problems))])
+    if encoder is not None and usable:
+        found.append(Finding("note", "pictures", str(estimate_encoding(usable, encoder, try_it=time))))
     return found
 
 
@@ -108,8 +121,10 @@ def examine_run(
     """
     model = run.model
     rows = rows_to_examine(run, list(data), options, root)
-    diagnosis, probs, ids = None, None, None
+    diagnosis, probs, ids, about = None, None, None, ""
     if rows is not None:
+        which = ", test rows" if rows.name in catalogue() else ""  # parts of a table have names of their own
+        about = f"{rows.name or 'the data'}{which}, {counted(len(rows), 'row')}"
         labelled = rows.with_labels_only()
         if len(labelled):
             diagnosis = model.diagnose(labelled.X, labelled.Y, labelled.known)
@@ -118,7 +133,7 @@ def examine_run(
             part = rows.take(open_rows)
             probs, ids = model.predict_proba(part.X), part.ids
             ids = ids if ids is not None else tuple(f"row {row}" for row in open_rows.tolist())
-    return suggest(
+    found = suggest(
         model.hierarchy,
         model.training_positives,
         model.scored,
@@ -127,6 +142,7 @@ def examine_run(
         ids=ids,
         most=most,
     )
+    return replace(found, data=about)
 
 
 def _has_labels(rows: Dataset) -> Any:

@@ -1,7 +1,8 @@
 """`RunFiles`: what lies in the folder of a run besides the model.
 
 ``settings.toml`` and, for files, ``table.json`` are written before training begins, so that a stopped training is
-resumed without repeating its options, and a finished one finds its data again; paths are kept as they were given.
+resumed without repeating its options, and a finished one finds its data again: paths are kept as they were given, with
+the folder in which they were.
 ``examination.json`` has what `examine` found in the training rows, and ``held_out.safetensors`` the predictions of
 held-out rows, from which a report can be written again. While a training is under way, there are also checkpoints and,
 in ``.fold-1``, ``.fold-2``, ..., the models of folds.
@@ -19,12 +20,12 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from rarenode._io.arrays import Arrays, Layout, read_arrays, read_note, write_arrays
-from rarenode._io.files import exists, replacing
+from rarenode._io.files import exists, is_file, replacing
 from rarenode._io.text import explain
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
 from rarenode.data.images import are_paths
-from rarenode.data.sources import Data
+from rarenode.data.sources import Data, files_like
 from rarenode.diagnosis.data_checks import Examination, examine
 from rarenode.errors import ArgumentError, FileFormatError
 from rarenode.hierarchy import Hierarchy
@@ -59,6 +60,36 @@ class Start(NamedTuple):
     options: dict[str, Any] | None = None
     hierarchy: str | None = None
     valid: str | None = None
+    folder: str | None = None
+    """Where paths that are not absolute began; None if an older rarenode began it."""
+
+    @property
+    def files(self) -> list[str]:
+        """The files of rows."""
+        data = self.data if isinstance(self.data, list) else [self.data]
+        return [each for each in (*data, self.valid) if each is not None]
+
+    def found_again(self) -> Start:
+        """The same with paths that lead to the files from any folder.
+
+        What is no longer where it was keeps its path, since it may have been moved to the current folder.
+        """
+        if self.folder is None or Path(self.folder) == Path.cwd():
+            return self
+        root = Path(self.folder)
+
+        def found(path: str | None) -> str | None:
+            is_there = path is not None and (exists(root / path) or files_like(root / path))
+            return str(root / str(path)) if is_there else path
+
+        options = dict(self.options or {})
+        options["images"] = found(options.get("images"))
+        if options.get("labels"):  # columns, or a file
+            labels = options["labels"]
+            names = [labels] if isinstance(labels, str) else labels
+            options["labels"] = [found(name) if is_file(root / name) else name for name in names]
+        data = [str(found(each)) for each in self.data] if isinstance(self.data, list) else found(self.data)
+        return Start(data, options, found(self.hierarchy), found(self.valid), self.folder)
 
 
 @dataclass(frozen=True)
@@ -96,7 +127,9 @@ class RunFiles:
             data = content.get("data")
             several = [str(each) for each in data] if isinstance(data, list) else None
             one = str(data) if isinstance(data, str) else None
-            return Start(several or one, dict(content["options"]), rest[0], rest[1])
+            folder = content.get("folder")
+            start = Start(several or one, dict(content["options"]), rest[0], rest[1], folder and str(folder))
+            return start.found_again()
         except (OSError, ValueError, KeyError, TypeError):
             raise FileFormatError(path, None, "it is damaged; remove it, and repeat the options of the table") from None
 
@@ -122,7 +155,7 @@ class RunFiles:
             several = [str(each) for each in data] if are_paths(data) and isinstance(data, Iterable) else None
             files = str(data) if isinstance(data, str | Path) else several
             if (options or files or rest["valid"] is not None) and not isinstance(hierarchy, Hierarchy):
-                given = {"data": files, "options": dict(options or {}), **rest}
+                given = {"folder": str(Path.cwd()), "data": files, "options": dict(options or {}), **rest}
                 with replacing(self.folder / TABLE) as (part,):
                     part.write_text(json.dumps(given, indent=1, default=_plain), encoding="utf-8")
         except OSError as error:

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from rarenode._io.files import exists, sole_use
 from rarenode._io.progress import Progress
 from rarenode.config import Settings
@@ -17,11 +19,11 @@ from rarenode.data.table_options import table_options
 from rarenode.engines import resolve_device
 from rarenode.errors import ArgumentError, DataError, ResumeError, TrainingError
 from rarenode.hierarchy import HierarchyLike, as_hierarchy
-from rarenode.models.encoder import Encoder
+from rarenode.models.encoder import Encoder, as_encoder
 from rarenode.models.pretrained import load_encoder
 from rarenode.report import Report, write_report
 from rarenode.run.files import REPORT, STARTED
-from rarenode.run.rows import has_images, training_rows, usable_parts, usable_rows, validation_rows, with_parts
+from rarenode.run.rows import has_images, training_rows, usable_data, validation_rows, with_parts
 from rarenode.run.unseen import report_on_unseen, unseen_rows
 from rarenode.training import Callback, fit_model
 from rarenode.training.estimate import estimate_fit
@@ -42,7 +44,7 @@ def fit_in_folder(
     options: Mapping[str, Any] | None,
     resume: bool,
     report: bool,
-    encoder: Encoder | None,
+    encoder: Encoder | torch.nn.Module | None,
     download: bool,
     callback: Callback | None,
     progress: Progress | None,
@@ -68,15 +70,16 @@ def fit_in_folder(
         require_trainable_encoder(settings)
     if encoder is None and has_images(opened):
         encoder = load_encoder(settings.encoder, size=settings.image_size, seed=settings.seed, download=download)
-    run.encoder = None if encoder is None else encoder.module
     if encoder is not None:
-        encoder = replace(encoder, device=resolve_device(settings.device))
-    opened = usable_parts(opened, encoder, settings, progress)
+        encoder = replace(as_encoder(encoder, settings.image_size), device=resolve_device(settings.device))
+        run.encoder = encoder.module
+    given_validation = None
+    if valid is not None:
+        given_validation = validation_rows(valid, training_rows(opened, settings)[0], given, root)
+    opened, given_validation = usable_data(opened, given_validation, encoder, settings, progress, train=True)
     rows, validation = training_rows(opened, settings)
     rows = require_labels(rows, "training")
-    if valid is not None:
-        validation = validation_rows(valid, rows, given, root)
-        validation = usable_rows(validation, encoder, settings, progress, train=True)
+    validation = validation if given_validation is None else given_validation
     with ExitStack() as locks:
         locks.enter_context(nothing_left_if_refused(run))
         locks.enter_context(sole_use(run.folder))
@@ -106,7 +109,7 @@ def fit_in_folder(
                 raise TrainingError(f"the model could not be saved: {error}") from None
         run.files.tidy()
         if report and (is_new or not (run.folder / REPORT).exists()):
-            report_on_fit(run, opened, rows, None if valid is None else validation)
+            report_on_fit(run, opened, rows, given_validation)
 
 
 def require_free(run: Run, resume: bool) -> None:

@@ -14,7 +14,8 @@ from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.sources import Data, files_like, open_data
 from rarenode.data.table_options import TableOptions, table_options
 from rarenode.errors import ArgumentError, DataError, MissingFileError
-from rarenode.run.rows import is_same_file, training_rows, usable_rows, validation_rows
+from rarenode.run.files import Start
+from rarenode.run.rows import is_same_file, training_rows, usable_data, usable_rows, validation_rows
 from rarenode.run.unseen import Unseen, unseen_rows
 
 if TYPE_CHECKING:
@@ -52,12 +53,15 @@ def rows_for(
         data = model.source
     elif data is None:
         data, options = _own_files(run, options)
-    opened = open_data(data, root, options=reading_for(run, options), expected=model.expects, labels=labels)
+    expected = model.expects
+    if labels and model.encoder is not None:  # pictures to be predicted are new ones, wherever they are
+        expected = replace(expected, images_in_training=(run.files.start().options or {}).get("images"))
+    opened = open_data(data, root, options=reading_for(run, options), expected=expected, labels=labels)
     if isinstance(opened, DatasetSplits):
         opened = opened.part(split or "test")
     elif split is not None:
         raise ArgumentError(f"{opened.name or 'the data'} has no {split} rows: it is not divided into parts")
-    return usable_rows(opened, model.encoder, model.settings, progress)
+    return usable_rows([opened], model.encoder, model.settings, progress)[0]
 
 
 def labelled_rows_for(
@@ -111,17 +115,13 @@ def own_unseen_rows(run: Run, root: Root, options: Options = None) -> Unseen:
     data, given = _own_files(run, options)
     reading = reading_for(run, given)
     opened = open_data(data, root, options=reading, expected=model.expects)
-    rows, _ = training_rows(opened, model.settings)
-    rows = usable_rows(rows, model.encoder, model.settings, None).with_labels_only()
+    valid, validation = run.files.start().valid, None
+    if valid is not None:
+        validation = validation_rows(valid, training_rows(opened, model.settings)[0], reading, root)
+    opened, validation = usable_data(opened, validation, model.encoder, model.settings)
+    rows = training_rows(opened, model.settings)[0].with_labels_only()
     if replace(rows, scored=model.scored).fingerprint != model.fingerprints.get("data"):
         raise DataError(f"{rows.name} has changed since {run.folder} was trained on it; name the rows to evaluate")
-    if isinstance(opened, DatasetSplits):
-        opened = replace(opened, test=usable_rows(opened.test, model.encoder, model.settings, None))
-    valid = run.files.start().valid
-    validation = None
-    if valid is not None:
-        validation = validation_rows(valid, rows, reading, root)
-        validation = usable_rows(validation, model.encoder, model.settings, None)
     unseen = unseen_rows(run, opened, rows, validation)
     if unseen is None:
         raise ArgumentError(f"{run.folder} was trained on all rows of {rows.name}; name other rows")
@@ -133,8 +133,16 @@ def _own_files(run: Run, options: Options) -> tuple[Data, Mapping[str, Any]]:
     start = run.files.start()
     if start.data is None:
         raise ArgumentError(f"{run.folder} does not say which files it was trained on; name the data")
-    for path in [start.data] if isinstance(start.data, str) else start.data:
+    for path in start.files:
         if not exists(path) and not files_like(Path(path)):
-            where = "" if Path(path).is_absolute() else " in the current folder"
-            raise MissingFileError(f"{run.folder} was trained on {path}, which is not there{where}; name the data")
-    return start.data, {**(start.options or {}), **(options or {})}
+            advice = f"name it (`rarenode evaluate {run.folder} DATA`, `rarenode report {run.folder} --data DATA`)"
+            raise MissingFileError(f"{_was_trained_with(run, start, path)}; {advice}, or go to the folder that has it")
+    used = {**(start.options or {}), **(options or {})}
+    if used.get("images") is not None and not exists(used["images"]):
+        raise MissingFileError(f"{_was_trained_with(run, start, used['images'])}; --images names another folder")
+    return start.data, used
+
+
+def _was_trained_with(run: Run, start: Start, path: str) -> str:
+    where = "" if Path(path).is_absolute() or start.folder is None else f" in {start.folder}"
+    return f"{run.folder} was trained with {path}{where}, which is no longer there"

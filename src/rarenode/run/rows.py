@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from rarenode._io.progress import Progress
 from rarenode.config import Settings
+from rarenode.data.catalogue import SPLITS
 from rarenode.data.dataset import Dataset, DatasetSplits, require_match
 from rarenode.data.features import text_features
 from rarenode.data.images import Images
@@ -30,23 +32,28 @@ def pictures_of(rows: Dataset) -> Images | None:
 
 
 def usable_rows(
-    rows: Dataset, encoder: Encoder | None, settings: Settings, progress: Progress | None, *, train: bool = False
-) -> Dataset:
-    """The rows whose pictures can be used, with what the encoder needs of them at hand; tables as they are.
+    parts: Sequence[Dataset],
+    encoder: Encoder | None,
+    settings: Settings,
+    progress: Progress | None = None,
+    *,
+    train: bool = False,
+) -> list[Dataset]:
+    """Of each part the rows whose pictures can be used, with what the encoder needs at hand; tables as they are.
 
     Raises:
-        DataError: a picture cannot be used; see `usable`.
+        DataError: pictures cannot be used; see `usable`.
         Interrupted: Ctrl-C.
     """
-    if encoder is None or not has_images(rows):
-        return rows
+    if encoder is None or not all(has_images(part) for part in parts):
+        return list(parts)
     decodes_only = settings.train_encoder and train
     try:
         return usable(
-            rows,
+            parts,
             encoder,
             train_encoder=decodes_only,
-            skip=rows.reading is not None and rows.reading.skip_bad_images,
+            skip=any(part.reading is not None and part.reading.skip_bad_images for part in parts),
             n_jobs=settings.n_jobs,
             progress=progress,
         )
@@ -56,15 +63,23 @@ def usable_rows(
         raise Interrupted(f"stopped while pictures were {again if decodes_only else kept}") from None
 
 
-def usable_parts(
-    opened: Dataset | DatasetSplits, encoder: Encoder | None, settings: Settings, progress: Progress | None
-) -> Dataset | DatasetSplits:
-    """`usable_rows` of all parts, before anything is trained on some of them."""
+def usable_data(
+    opened: Dataset | DatasetSplits,
+    validation: Dataset | None,
+    encoder: Encoder | None,
+    settings: Settings,
+    progress: Progress | None = None,
+    *,
+    train: bool = False,
+) -> tuple[Dataset | DatasetSplits, Dataset | None]:
+    """`usable_rows` of all data of a fit together, before anything is made of some of them."""
+    parts = {"rows": opened} if isinstance(opened, Dataset) else {split: getattr(opened, split) for split in SPLITS}
+    there = {name: part for name, part in (parts | {"validation": validation}).items() if part is not None}
+    found = dict(zip(there, usable_rows(list(there.values()), encoder, settings, progress, train=train), strict=True))
     if isinstance(opened, Dataset):
-        return usable_rows(opened, encoder, settings, progress, train=True)
-    train, test = (usable_rows(part, encoder, settings, progress, train=True) for part in (opened.train, opened.test))
-    valid = None if opened.valid is None else usable_rows(opened.valid, encoder, settings, progress, train=True)
-    return replace(opened, train=train, valid=valid, test=test)
+        return found["rows"], found.get("validation")
+    splits = DatasetSplits(opened.name, found["train"], found.get("valid"), found["test"])
+    return splits, found.get("validation")
 
 
 def is_same_file(one: Path | str, other: Path | str) -> bool:

@@ -71,7 +71,7 @@ class Run:
         options: Mapping[str, Any] | None = None,
         resume: bool = False,
         report: bool = True,
-        encoder: Encoder | None = None,
+        encoder: Encoder | torch.nn.Module | None = None,
         download: bool = False,
         callback: Callback | None = None,
         progress: Progress | None = None,
@@ -91,7 +91,7 @@ class Run:
             resume: continue a training that was stopped; if it is finished, write only a report that is not there.
             report: also write ``report.html``, about rows that were not used for training. If there are none, or if
                 ``held_out.safetensors`` of a finished run was removed, there is no report.
-            encoder: what looks at pictures; None: the one that the settings name.
+            encoder: what looks at pictures, an `Encoder` or a torch module; None: the one that the settings name.
             download: whether the weights of that encoder may be fetched if they are not on this machine.
             callback: is called after every step and epoch.
             progress: shows how far the embedding of pictures is.

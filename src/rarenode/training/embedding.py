@@ -8,10 +8,11 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from rarenode._io.progress import Progress
 from rarenode._io.text import counted, printable
 from rarenode.data.dataset import Dataset
 from rarenode.data.decoding import Crop, decode, to_square
-from rarenode.data.images import DIGEST_BYTES, ImageFile, Images
+from rarenode.data.images import DIGEST_BYTES, Images
 from rarenode.engines import available_threads, limited_threads
 from rarenode.errors import DataError
 from rarenode.models.encoder import ROWS_ON_DEVICE, Encoder
@@ -33,6 +34,7 @@ SMALL = 32
 """Pixels on each side of a picture that is decoded only to see whether it can be."""
 
 Pixels = NDArray[np.uint8]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -191,19 +193,47 @@ def check_images(images: Images, *, n_jobs: int | None = None, progress: Progres
     return _decode_each(images, np.arange(len(images)), Crop(SMALL, SMALL), n_jobs, progress, lambda row, pixels: None)
 
 
+def check_headers(
+    images: Images, rows: NDArray[np.int64], *, n_jobs: int | None = None, progress: Progress | None = None
+) -> dict[int, str]:
+    """Row -> why its picture cannot be used, as far as its header tells, without decoding it."""
+
+    def problem(row: int) -> str:
+        try:
+            images.file(row).check()
+        except DataError as error:
+            return str(error)
+        return ""
+
+    display = Progress(quiet=True) if progress is None else progress
+    display.start("checking pictures", max(1, len(rows)))
+    problems: dict[int, str] = {}
+    try:
+        for done, (row, text) in enumerate(_in_threads(problem, rows, n_jobs, AHEAD), start=1):
+            if text:
+                problems[row] = text
+            display.update(done, f"{done:,} of {len(rows):,} pictures checked")
+    finally:
+        display.stop()
+    return problems
+
+
 def usable(
-    data: Dataset,
+    parts: Sequence[Dataset],
     encoder: Encoder,
     *,
     train_encoder: bool = False,
     skip: bool = False,
     n_jobs: int | None = None,
     progress: Progress | None = None,
-) -> Dataset:
-    """The rows whose pictures can be used, with what the encoder needs of them computed.
+) -> list[Dataset]:
+    """Of each part the rows whose pictures can be used, with what the encoder needs of them computed.
+
+    The headers of all pictures are checked first, so that a missing one is not found out after hours only. Those
+    that turn out to be damaged are named together, when all others are encoded and in the cache.
 
     Args:
-        data: rows with pictures.
+        parts: rows with pictures, such as those to train on and those to test with.
         encoder: what looks at them.
         train_encoder: whether it will be trained, and needs pixels; otherwise embeddings are computed.
         skip: leave out rows whose pictures cannot be used, with a warning that names them.
@@ -211,32 +241,64 @@ def usable(
         progress: shows how far it is.
 
     Raises:
-        DataError: a picture cannot be used, and ``skip`` is not set; or none can be used.
+        DataError: pictures cannot be used, and ``skip`` is not set; or none of a part can be used.
     """
-    images = data.X
-    if train_encoder:
-        findings = decode_all(images, encoder.crop, n_jobs=n_jobs, progress=progress)
-    else:
-        findings = embed(images, encoder, n_jobs=n_jobs, progress=progress)
-        if progress is not None and findings.computed + findings.from_cache:
-            where = f"{data.name}: " if data.name else ""
-            done = counted(findings.computed + findings.from_cache, "picture")
-            progress.line(f"{where}encoded {done} ({findings.from_cache:,} from the cache)")
-    odd = (describe_notes(findings.notes),) if findings.notes else ()
-    notes = tuple(dict.fromkeys((*data.notes, *odd)))  # rows that are looked at again are not twice as odd
-    if not findings.problems:
-        return replace(data, notes=notes)
-    described = describe_problems(images, findings.problems)
-    if not skip or len(findings.problems) == len(data):
-        advice = "replace them, or leave them out (--skip-bad-images)"
-        error = DataError(f"{data.name}: {described}; {advice}" if data.name else f"{described}; {advice}")
-        error.details = tuple(f"{images.file(row)}: {text}" for row, text in sorted(findings.problems.items()))
-        error.rows = len(data)
-        raise error
-    warnings.warn(f"left out: {described}", RuntimeWarning, stacklevel=2)
-    kept = np.setdiff1d(np.arange(len(data)), np.array(list(findings.problems)))
-    ids = data.ids if data.ids is not None else images.names
-    return replace(data, ids=ids, notes=(*notes, f"left out: {described}")).take(kept)
+    problems: list[dict[int, str]] = []
+    for part in parts:
+        if train_encoder:
+            _, known = part.X.values(_pixels_key(encoder.crop), encoder.input.width, np.uint8)
+        else:
+            _, known = part.X.values(encoder.fingerprint, encoder.width, np.float32)
+        problems.append(check_headers(part.X, np.flatnonzero(~known), n_jobs=n_jobs, progress=progress))
+    _require_usable(parts, problems, skip)
+    for part, bad in zip(parts, problems, strict=True):
+        rows = np.setdiff1d(np.arange(len(part)), list(bad))
+        if train_encoder:
+            findings = decode_all(part.X[rows], encoder.crop, n_jobs=n_jobs, progress=progress)
+        else:
+            findings = embed(part.X[rows], encoder, n_jobs=n_jobs, progress=progress)
+            if progress is not None and findings.computed + findings.from_cache:
+                where = f"{part.name}: " if part.name else ""
+                done = counted(findings.computed + findings.from_cache, "picture")
+                progress.line(f"{where}encoded {done} ({findings.from_cache:,} from the cache)")
+        bad.update((int(rows[row]), text) for row, text in findings.problems.items())
+    _require_usable(parts, problems, skip)
+    if any(problems):
+        warnings.warn(f"left out: {describe_problems(*_together(parts, problems))}", RuntimeWarning, stacklevel=2)
+    return [_without(part, bad) for part, bad in zip(parts, problems, strict=True)]
+
+
+def _require_usable(parts: Sequence[Dataset], problems: Sequence[Mapping[int, str]], skip: bool) -> None:
+    """Refuse pictures that cannot be used, of all parts at once, unless they may be left out and others remain."""
+    concerned = [(part, bad) for part, bad in zip(parts, problems, strict=True) if bad]
+    if not concerned or (skip and all(len(bad) < len(part) for part, bad in concerned)):
+        return
+    images, together = _together(parts, problems)
+    names = ", ".join(dict.fromkeys(part.name for part, _ in concerned if part.name))
+    described = f"{describe_problems(images, together)}; replace them, or leave them out (--skip-bad-images)"
+    error = DataError(f"{names}: {described}" if names else described)
+    error.details = tuple(f"{images.file(row)}: {text}" for row, text in sorted(together.items()))
+    error.rows = len(images)
+    raise error
+
+
+def _together(parts: Sequence[Dataset], problems: Sequence[Mapping[int, str]]) -> tuple[Images, dict[int, str]]:
+    """The pictures of all parts, and what is wrong with some."""
+    files = [file for part in parts for file in part.X.files]
+    firsts = np.cumsum([0, *(len(part) for part in parts)]).tolist()
+    together = {first + row: text for first, bad in zip(firsts, problems, strict=False) for row, text in bad.items()}
+    return Images(files), together
+
+
+def _without(part: Dataset, problems: Mapping[int, str]) -> Dataset:
+    """The rows without those whose pictures cannot be used, and a note on these and on odd ones."""
+    odd = (describe_notes(part.X.notes),) if part.X.notes else ()
+    notes = tuple(dict.fromkeys((*part.notes, *odd)))  # rows that are looked at again are not twice as odd
+    if not problems:
+        return replace(part, notes=notes)
+    rows = np.setdiff1d(np.arange(len(part)), list(problems))
+    ids = part.ids if part.ids is not None else part.X.names
+    return replace(part, ids=ids, notes=(*notes, f"left out: {describe_problems(part.X, problems)}")).take(rows)
 
 
 def describe_problems(images: Images, problems: Mapping[int, str]) -> str:
@@ -267,9 +329,9 @@ def _decoded(
 ) -> Iterator[tuple[int, bytes, _Decoded | str | None]]:
     """Each row with the digest of its picture, and its pixels; None if it is known already, or what is wrong."""
 
-    def work(file: ImageFile) -> tuple[bytes, _Decoded | str | None]:
+    def work(row: int) -> tuple[bytes, _Decoded | str | None]:
         try:
-            content = file.read()
+            content = images.file(row).read()
         except DataError as error:
             return bytes(DIGEST_BYTES), str(error)
         digest = hashlib.sha256(content).digest()
@@ -281,21 +343,28 @@ def _decoded(
             return digest, str(error)
         return digest, _Decoded(to_square(decoded.image, crop).reshape(-1), decoded.note)
 
-    waiting: deque[tuple[int, Future[tuple[bytes, _Decoded | str | None]]]] = deque()
+    for row, (digest, result) in _in_threads(work, rows, n_jobs, min(AHEAD, BYTES_AHEAD // (3 * crop.size**2))):
+        images.keep_digest(row, digest)
+        yield row, digest, result
+
+
+def _in_threads(
+    work: Callable[[int], Result], rows: NDArray[np.int64], n_jobs: int | None, ahead: int
+) -> Iterator[tuple[int, Result]]:
+    """Each row with what threads make of it, in order, at most about so many rows ahead of the one that is needed."""
+    waiting: deque[tuple[int, Future[Result]]] = deque()
     left = iter(rows.tolist())
     threads = available_threads(n_jobs)
-    ahead = min(AHEAD, max(2 * threads, BYTES_AHEAD // (3 * crop.size**2)))
+    ahead = max(2 * threads, ahead)
     pool = ThreadPoolExecutor(threads)
     try:
         while True:
             while len(waiting) < ahead and (row := next(left, None)) is not None:
-                waiting.append((row, pool.submit(work, images.file(row))))
+                waiting.append((row, pool.submit(work, row)))
             if not waiting:
                 return
             row, future = waiting.popleft()
-            digest, result = future.result()
-            images.keep_digest(row, digest)
-            yield row, digest, result
+            yield row, future.result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

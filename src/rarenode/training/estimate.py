@@ -1,8 +1,9 @@
-"""How much memory and time a fit will take, before it takes them."""
+"""How much memory and time a fit will take, and how long to encode its pictures, before it takes them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -13,8 +14,11 @@ from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
 from rarenode.data.images import Images
 from rarenode.data.preparation import Preparation
+from rarenode.engines import available_threads
 from rarenode.models.encoder import Encoder
 from rarenode.models.ensemble import MlpEnsemble
+from rarenode.training.embedding import embed
+from rarenode.training.embedding_cache import EmbeddingCache, cache_folder
 from rarenode.training.train import train_model
 
 PROGRAM = 400 << 20
@@ -45,9 +49,24 @@ class FitEstimate:
         size = f"about {max(self.bytes / 1e9, 0.1):.1f} GB of memory"
         if self.seconds is None:
             return f"{times}, {size}"
-        minutes = max(self.seconds / 60, 1)
-        long = f"{minutes / 60:.1f} hours" if minutes >= 90 else counted(round(minutes), "minute")
-        return f"{times}, at most about {long}, {size}"
+        return f"{times}, at most about {_duration(self.seconds)}, {size}"
+
+
+@dataclass(frozen=True)
+class EncodingEstimate:
+    """What it is going to take to encode pictures."""
+
+    pictures: int
+    in_cache: int
+    seconds: float | None = None
+    """For the others, roughly; None if nothing was tried."""
+
+    def __str__(self) -> str:
+        text = f"{self.in_cache:,} of {counted(self.pictures, 'picture')} are in the cache"
+        if self.seconds is None or self.in_cache == self.pictures:
+            return text
+        long = "less than a minute" if self.seconds < 60 else f"about {_duration(self.seconds)}"
+        return f"{text}, encoding the others takes {long}"
 
 
 def estimate_fit(
@@ -82,6 +101,33 @@ def estimate_fit(
     if "neighbours" in settings.models:
         size += rows * width * 4 * 2  # points of both forms, of which one is kept
     return FitEstimate(size, trainings, _seconds(data, settings) * trainings if try_it and rows else None)
+
+
+def estimate_encoding(parts: Sequence[Images], encoder: Encoder, *, try_it: bool = False) -> EncodingEstimate:
+    """Estimate what `embed` will take.
+
+    Args:
+        parts: pictures that can be used.
+        encoder: what looks at them.
+        try_it: also encode two batches, the second of which tells how long the rest takes; they are kept.
+    """
+    cache = EmbeddingCache(cache_folder() / encoder.fingerprint[:32], encoder.width)
+    left = [images[[not cache.has(digest.tobytes()) for digest in images.digests]] for images in parts]
+    total, missing = sum(map(len, parts)), sum(map(len, left))
+    most = max(left, key=len, default=Images(()))
+    if not (try_it and len(most)):
+        return EncodingEstimate(total, total - missing)
+    size = encoder.rows_in_parallel(available_threads(None))
+    embed(most[:size], encoder)  # the first batch also prepares the network
+    began, second = perf_counter(), most[size : 2 * size]
+    embed(second, encoder)
+    each = (perf_counter() - began) / max(1, len(second))
+    return EncodingEstimate(total, total - missing, each * max(0, missing - size - len(second)))
+
+
+def _duration(seconds: float) -> str:
+    minutes = max(seconds / 60, 1)
+    return f"{minutes / 60:.1f} hours" if minutes >= 90 else counted(round(minutes), "minute")
 
 
 def _seconds(data: Dataset, settings: Settings) -> float:

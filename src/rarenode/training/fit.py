@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from rarenode._io.text import counted, storable
 from rarenode.config import Settings
@@ -15,7 +16,7 @@ from rarenode.data.images import Images
 from rarenode.diagnosis.data_checks import unusable_weights
 from rarenode.engines import resolve_device
 from rarenode.errors import ArgumentError, DataError
-from rarenode.models.encoder import Encoder
+from rarenode.models.encoder import Encoder, as_encoder
 from rarenode.models.pretrained import load_encoder
 from rarenode.thresholds import make_strategy
 from rarenode.training.callbacks import Callback
@@ -38,7 +39,7 @@ def fit_model(
     settings: Settings,
     *,
     valid: Dataset | None = None,
-    encoder: Encoder | None = None,
+    encoder: Encoder | torch.nn.Module | None = None,
     prepare: bool = True,
     folder: Path | str | None = None,
     resume: bool = False,
@@ -66,7 +67,7 @@ def fit_model(
     if encoder is None and isinstance(data.X, Images):
         encoder = load_encoder(settings.encoder, size=settings.image_size, seed=settings.seed)
     if encoder is not None:
-        encoder = replace(encoder, device=resolve_device(settings.device))
+        encoder = replace(as_encoder(encoder, settings.image_size), device=resolve_device(settings.device))
     how: How = {
         "encoder": encoder,
         "prepare": prepare,

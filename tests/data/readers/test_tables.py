@@ -461,7 +461,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         with pytest.raises(MissingFileError, match="no such file"):
             survey(tmp_path / f"nowhere{suffix}")
         (tmp_path / f"folder{suffix}").mkdir()
-        with pytest.raises(FileFormatError, match=r"folder without pictures; name a file .* pattern such as .*\*\.csv"):
+        with pytest.raises(FileFormatError, match=r"folder without pictures .*; name a file .* pattern such as .*csv"):
             survey(tmp_path / f"folder{suffix}")
     with pytest.raises(FileFormatError, match=r"ends in \.gz, but the file is not gzipped"):
         survey(write(tmp_path, "a,b\n", "t.csv.gz"))

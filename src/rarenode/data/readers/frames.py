@@ -65,12 +65,27 @@ class Table:
             row -= rows
         return DataError(f"{self.name}, row {row}: {problem}")
 
+    def places(self, rows: Sequence[int]) -> list[str]:
+        """Where rows are, such as ``survey.csv, line 7``; they are in ascending order."""
+        found: list[str] = []
+        first = -self.first_row
+        for path, count in self.files:
+            here = [row - first for row in rows if first <= row < first + count]
+            lines = lines_of_rows(path) if here else None
+            found += [f"{path}, row {row + 1}" if lines is None else f"{path}, line {lines[row]}" for row in here]
+            first += count
+        return found if self.files else [f"{self.name}, row {row}" for row in rows]
+
 
 def line_of_row(path: Path, row: int) -> int | None:
     """The line in which a row of a text file begins; None for a file without lines."""
-    if suffix_of(path) not in TEXT:
-        return None
-    return read_records(path).rows[row][0]
+    lines = lines_of_rows(path)
+    return None if lines is None else lines[row]
+
+
+def lines_of_rows(path: Path) -> list[int] | None:
+    """The lines in which the rows of a text file begin; None for a file without lines."""
+    return [line for line, _ in read_records(path).rows] if suffix_of(path) in TEXT else None
 
 
 TextColumns = Callable[[list[str]], Sequence[str]]

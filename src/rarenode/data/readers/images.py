@@ -9,6 +9,7 @@ BenthicNet is known too: its table has the columns ``dataset``, ``site`` and ``i
 from __future__ import annotations
 
 import unicodedata
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -16,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from rarenode._io.files import is_dir
+from rarenode._io.files import exists, is_dir
 from rarenode._io.text import counted, storable
 from rarenode.data.dataset import Dataset
 from rarenode.data.decoding import SUFFIXES
@@ -45,15 +46,20 @@ def image_columns(options: TableOptions, expected: Expected | None, names: Seque
     return [*_likely_columns(options, names), *(name for name in SITE if name in names)]
 
 
-def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions, Table]:
+def images_of(
+    table: Table, options: TableOptions, in_training: str | None = None
+) -> tuple[Images, TableOptions, Table]:
     """The pictures that a table names, one in each row; and the options with their column, which is also the id.
 
-    Whether each file is there is found out when it is read. Where only dataset, site and image together are unique,
-    they are the ids, which the table that is returned then has.
+    They are where the options say, or beside the table; if not one is, and all are where those of the training were,
+    they are these, with a warning.
+
+    Whether each file is there is found out when it is read, and a blank cell is a picture that is not there. Where only
+    dataset, site and image together are unique, they are the ids, which the table that is returned then has.
 
     Raises:
         ArgumentError: the column of pictures is not there.
-        DataError: a row names no picture, or two rows the same one; or not one of the files is there.
+        DataError: no row names a picture, or two rows the same one; or not one of the files is there.
     """
     names = table.frame.columns
     column = image_column(options, names, table.name)
@@ -61,9 +67,12 @@ def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions
         shown = ", ".join(repr(name) for name in names[:8])
         raise ArgumentError(f"say which column of {table.name} names the pictures (--image); it has {shown}")
     cells = table.frame[column].cast(pl.String)
-    if cells.null_count():
-        row = int(cells.is_null().arg_max() or 0)
-        raise table.error(row, f"column {column!r} is blank; every row needs a picture")
+    blank = cells.is_null().arg_true().to_list()
+    if len(blank) == len(cells):
+        raise DataError(f"{table.name}: column {column!r}, which should name the pictures, is blank")
+    if blank:  # such rows are named by their places, as others are by their pictures
+        cells = cells.scatter(blank, table.places(blank))
+        table = replace(table, frame=table.frame.with_columns(cells.alias(column)))
     wanted = cells.to_list()
     sites = [table.frame[name].cast(pl.String).to_list() for name in SITE] if set(SITE) <= set(names) else None
     update = {"image": column}
@@ -81,17 +90,25 @@ def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions
         else:
             table = replace(table, ids=tuple(keys.to_list()))
     root = _root(table, options)
+    is_blank = set(blank)
     candidates = [
-        _candidates(name, None if sites is None else (sites[0][row], sites[1][row])) for row, name in enumerate(wanted)
+        _candidates(name, None if sites is None else (sites[0][row], sites[1][row])) if row not in is_blank else []
+        for row, name in enumerate(wanted)
     ]
     found = find_names(candidates, root)
-    if not any(name is not None for name in found):
-        tried = ", ".join(str(root / name) for name in candidates[0][:3])
+    if not any(found) and options.images is None and in_training is not None and exists(in_training):
+        there = find_names(candidates, Path(in_training))
+        if all(name is not None or row in is_blank for row, name in enumerate(there)):
+            found, root = there, Path(in_training)
+            text = f"{table.name}: its pictures are not beside it, but in {root}, as in training; those are used"
+            warnings.warn(f"{text} (--images names another folder)", RuntimeWarning, stacklevel=2)
+    if not any(found):
+        tried = ", ".join(str(root / name) for name in next(filter(None, candidates))[:3])
         where = "" if options.images is not None else "; --images names the folder or zip archive that has them"
         what = f"none of its {counted(len(wanted), 'picture')} is there; looked for {tried} and so on"
         raise DataError(f"{table.name}: {what}{where}")
-    chosen = (name if name is not None else wanted[row] for row, name in enumerate(found))
-    return Images(ImageFile(root, name) for name in chosen), options.model_copy(update=update), table
+    files = (ImageFile(root, name or wanted[row], is_blank=row in is_blank) for row, name in enumerate(found))
+    return Images(files), options.model_copy(update=update), table
 
 
 def unused_columns(names: Sequence[str], options: TableOptions) -> tuple[str, ...]:
@@ -130,7 +147,7 @@ def read_images(
     elif len(sources) > 1:
         raise ArgumentError("only one folder of pictures can be read; put the others below it")
     else:
-        images = _below(root)
+        images = _below(root, is_new=expected is None)
     _require_no_columns(root, options, is_new=expected is None)
     names = images.names
     odd = next((name for name in names if storable(name) != name), None)
@@ -204,17 +221,19 @@ def _require_names_of_nodes(root: Path, folders: Sequence[str], *, has_hierarchy
             raise DataError(f"{root}: the name of the folder {step[:80]!r} {why}; rename it, as it is to be a label")
 
 
-def _below(root: Path) -> Images:
+def _below(root: Path, *, is_new: bool) -> Images:
+    """All pictures below a folder or in an archive; whoever trains may have meant a table in the folder."""
     try:
         return Images.below(root)
     except FileFormatError:
         raise
-    except DataError as error:
-        if is_archive(root):
-            raise FileFormatError(root, None, "it is an archive without pictures") from error
+    except DataError:
+        what = f"it is {'an archive' if is_archive(root) else 'a folder'} without pictures ({', '.join(SUFFIXES)})"
+        if is_archive(root) or not is_new:
+            raise FileFormatError(root, None, what) from None
         tables = sorted(name for name in list_names(root) if Path(name).suffix.lower() in (".csv", ".tsv", ".parquet"))
-        what = f"such as {root / tables[0]}" if tables else f"or a pattern such as {root / '*.csv'}"
-        raise FileFormatError(root, None, f"it is a folder without pictures; name a file in it, {what}") from None
+        table = f"such as {root / tables[0]}" if tables else f"or a pattern such as {root / '*.csv'}"
+        raise FileFormatError(root, None, f"{what}; name a file in it, {table}") from None
 
 
 def image_column(options: TableOptions, names: Sequence[str], table: str) -> str | None:
@@ -270,7 +289,7 @@ def _root(table: Table, options: TableOptions) -> Path:
 
 def _candidates(name: str, site: tuple[str | None, str | None] | None) -> list[str]:
     """The paths that a picture may have, the most certain first."""
-    plain = name.replace("\\", "/")
+    plain = str(PurePosixPath(name.replace("\\", "/")))  # which has no ./ either
     places = list(dict.fromkeys([name, plain]))
     if site is not None and None not in site:
         places.insert(0, f"{site[0]}/{site[1]}/{plain}")

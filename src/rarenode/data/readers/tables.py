@@ -91,7 +91,7 @@ def make_dataset(
     options = resolve_columns(table, options, labels, is_new=expected is None)
     images = None
     if is_images:
-        images, options, table = images_of(table, options)
+        images, options, table = images_of(table, options, None if expected is None else expected.images_in_training)
     wanted: list[str]
     if images is not None:
         wanted = []
