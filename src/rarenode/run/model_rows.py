@@ -113,8 +113,7 @@ def own_unseen_rows(run: Run, root: Root, options: Options = None) -> Unseen:
     opened = open_data(data, root, options=reading, expected=model.expects)
     rows, _ = training_rows(opened, model.settings)
     rows = usable_rows(rows, model.encoder, model.settings, None).with_labels_only()
-    if replace(rows, scored=model.scored).fingerprint != model.fingerprints.get("data"):
-        raise DataError(f"{rows.name} has changed since {run.folder} was trained on it; name the rows to evaluate")
+    _require_unchanged(run, rows, "data")
     if isinstance(opened, DatasetSplits):
         opened = replace(opened, test=usable_rows(opened.test, model.encoder, model.settings, None))
     valid = run.files.start().valid
@@ -122,10 +121,19 @@ def own_unseen_rows(run: Run, root: Root, options: Options = None) -> Unseen:
     if valid is not None:
         validation = validation_rows(valid, rows, reading, root)
         validation = usable_rows(validation, model.encoder, model.settings, None)
+        _require_unchanged(run, validation.with_labels_only(), "validation")
+    elif isinstance(opened, Dataset) and "validation" in model.fingerprints:
+        raise ArgumentError(f"{run.folder} does not say which file its validation rows are from; name the data")
     unseen = unseen_rows(run, opened, rows, validation)
     if unseen is None:
         raise ArgumentError(f"{run.folder} was trained on all rows of {rows.name}; name other rows")
     return unseen
+
+
+def _require_unchanged(run: Run, rows: Dataset, name: str) -> None:
+    """Make sure that these are the rows whose fingerprint the model keeps under a name."""
+    if replace(rows, scored=run.model.scored).fingerprint != run.model.fingerprints.get(name):
+        raise DataError(f"{rows.name} has changed since {run.folder} was trained on it; name the rows to evaluate")
 
 
 def _own_files(run: Run, options: Options) -> tuple[Data, Mapping[str, Any]]:
