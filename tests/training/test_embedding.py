@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,6 +19,7 @@ from PIL import Image
 from platformdirs import user_cache_path
 
 from rarenode import Dataset, Hierarchy
+from rarenode.data import decoding
 from rarenode.data.decoding import Crop, decode, to_square
 from rarenode.data.images import ImageFile, Images
 from rarenode.data.table_options import TableOptions
@@ -414,3 +416,59 @@ def test_pictures_are_checked_without_an_encoder(folder: Path) -> None:
     text = describe_problems(images, dict.fromkeys(range(15), "x"))
     assert "and 5 more" in text
     assert "\n" not in describe_problems(Images.from_paths(["a\nb.png"]), {0: "x"})
+
+
+# --- memory ----------------------------------------------------------------------------------------------------------
+
+
+class Decoding:
+    """Takes some time to decode, and notes which pictures are decoded at the same time, by their widths."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now: list[int] = []
+        self.together: list[list[int]] = []
+        self.most: int | None = None
+        self.error: Exception = MemoryError()
+        monkeypatch.setattr(embedding, "decode", self.decode)
+
+    def decode(self, content: bytes, near: int) -> decoding.Decoded:
+        found = decode(content, near)
+        self.now.append(found.image.width)
+        self.together.append(list(self.now))
+        time.sleep(0.01)
+        many = self.most is not None and sum(self.now) > self.most
+        self.now.remove(found.image.width)
+        if many:
+            raise self.error
+        return found
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """Every fourth picture is 10 times as wide as the others."""
+    for row in range(24):
+        (tmp_path / f"{row:02d}.png").write_bytes(encoded(Image.new("RGB", (10 if row % 4 else 100, 10), "red"), "PNG"))
+    return tmp_path
+
+
+def test_large_pictures_are_decoded_alone(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoding, "BYTES_AT_ONCE", 3 * decoding.BYTES_OF_A_PIXEL * 10 * 10)
+    monkeypatch.setattr(embedding, "available_threads", lambda n_jobs: 8)
+    seen = Decoding(monkeypatch)
+    assert not check_images(Images.below(mixed)).problems
+    assert all(len(widths) <= 3 for widths in seen.together)
+    assert all(widths == [100] for widths in seen.together if 100 in widths)
+    assert max(map(len, seen.together)) > 1
+
+
+def test_the_number_of_threads_does_not_decide_which_pictures_are_used(
+    mixed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where memory runs out, a picture is decoded once more alone. Decoders may say that it is damaged."""
+    seen, images = Decoding(monkeypatch), Images.below(mixed)
+    memory, damaged = "it needs more memory than there is", "it is damaged (could not create decoder object)"
+    for seen.error, problem in ((MemoryError(), memory), (DataError(damaged), damaged)):
+        for seen.most, problems in ((100, {}), (99, dict.fromkeys(range(0, 24, 4), problem))):
+            for threads in (1, 8):
+                monkeypatch.setattr(embedding, "available_threads", lambda n_jobs, threads=threads: threads)
+                assert check_images(images).problems == problems

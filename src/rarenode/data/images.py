@@ -156,7 +156,7 @@ class Images:
         """A small JPEG of a picture, its longer side at most ``size``; None if it cannot be decoded."""
         try:
             return thumbnail(self.file(row).read(), size)
-        except DataError:
+        except (DataError, MemoryError):
             return None
 
     # --- what is computed from them ---------------------------------------------------------------------------------
@@ -306,7 +306,7 @@ def _read_member(root: Path, name: str) -> bytes:
             shutil.copyfileobj(member, content, BLOCK)  # all at once would take twice the memory
     except KeyError:
         raise DataError(f"{root} contains no such file") from None
-    except DataError:
+    except (DataError, MemoryError):
         raise
     except Exception as error:  # encrypted, damaged, unknown compression, and what the decompressors raise
         raise DataError(f"it cannot be unpacked ({error})") from None

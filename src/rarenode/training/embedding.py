@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rarenode._io.progress import Progress
 from rarenode._io.text import counted, printable
 from rarenode.data.dataset import Dataset
-from rarenode.data.decoding import Crop, decode, to_square
+from rarenode.data.decoding import Crop, decode, in_turn, to_square
 from rarenode.data.images import DIGEST_BYTES, ImageFile, Images
 from rarenode.engines import available_threads, limited_threads
 from rarenode.errors import DataError
@@ -265,24 +265,30 @@ class _Decoded:
 def _decoded(
     images: Images, rows: NDArray[np.int64], crop: Crop, n_jobs: int | None, is_known: Callable[[bytes], bool]
 ) -> Iterator[tuple[int, bytes, _Decoded | str | None]]:
-    """Each row with the digest of its picture, and its pixels; None if it is known already, or what is wrong."""
+    """Each row with the digest of its picture, and its pixels; None if it is known already, or what is wrong.
+
+    A picture that fails is tried once more after all others, alone: it may have lacked memory, which not every decoder
+    says, and the number of threads must not decide which pictures can be used.
+    """
 
     def work(file: ImageFile) -> tuple[bytes, _Decoded | str | None]:
+        digest = bytes(DIGEST_BYTES)
         try:
             content = file.read()
-        except DataError as error:
-            return bytes(DIGEST_BYTES), str(error)
-        digest = hashlib.sha256(content).digest()
-        if is_known(digest):
-            return digest, None
-        try:
-            decoded = decode(content, crop.resize)
+            digest = hashlib.sha256(content).digest()
+            if is_known(digest):
+                return digest, None
+            with in_turn(content, crop.resize):
+                decoded = decode(content, crop.resize)
+                return digest, _Decoded(to_square(decoded.image, crop).reshape(-1), decoded.note)
         except DataError as error:
             return digest, str(error)
-        return digest, _Decoded(to_square(decoded.image, crop).reshape(-1), decoded.note)
+        except MemoryError:
+            return digest, "it needs more memory than there is"
 
     waiting: deque[tuple[int, Future[tuple[bytes, _Decoded | str | None]]]] = deque()
     left = iter(rows.tolist())
+    failed: list[int] = []
     threads = available_threads(n_jobs)
     ahead = min(AHEAD, max(2 * threads, BYTES_AHEAD // (3 * crop.size**2)))
     pool = ThreadPoolExecutor(threads)
@@ -291,13 +297,20 @@ def _decoded(
             while len(waiting) < ahead and (row := next(left, None)) is not None:
                 waiting.append((row, pool.submit(work, images.file(row))))
             if not waiting:
-                return
+                break
             row, future = waiting.popleft()
             digest, result = future.result()
+            if isinstance(result, str):
+                failed.append(row)
+                continue
             images.keep_digest(row, digest)
             yield row, digest, result
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+    for row in failed:
+        digest, result = work(images.file(row))
+        images.keep_digest(row, digest)
+        yield row, digest, result
 
 
 def _pixels_key(crop: Crop) -> str:
