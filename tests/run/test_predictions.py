@@ -6,6 +6,8 @@ import codecs
 import csv
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -412,3 +414,32 @@ def test_an_unseen_category_is_predicted(run: Run, new: Path, tmp_path: Path) ->
     assert np.isfinite(found).all()
     missing.write_parquet(tmp_path / "missing.parquet")
     assert np.array_equal(run.predict(tmp_path / "missing.parquet").probs, found)  # no level was rare in training
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+import numpy as np
+from rarenode import Hierarchy
+from rarenode.errors import ArgumentError
+from rarenode.run.predictions import Predictions
+
+tree = Hierarchy.from_paths(["a > b", "a > c"])
+probs = np.random.default_rng(0).random((20_000, 3)).astype(np.float32)
+found = Predictions(tree, np.ones(3, dtype=np.bool_), probs, probs > 0.5, probs, "by hand")
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+for path in map(Path, sys.argv[1:]):
+    try:
+        found.write(path)
+    except ArgumentError as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no limit there")
+def test_a_disk_that_is_full(tmp_path: Path) -> None:
+    paths = [tmp_path / f"p{suffix}" for suffix in SUFFIXES]
+    result = subprocess.run([sys.executable, "-c", LIMITED, *paths], capture_output=True, text=True, check=True)
+    for path, line in zip(paths, result.stdout.splitlines(), strict=True):
+        assert line.startswith(f"{path} cannot be written: File too large")
+    assert list(tmp_path.iterdir()) == []
