@@ -293,6 +293,39 @@ def test_two_processes_fill_one_cache(folder: Path, cache: Path, encoder: Encode
     assert not [path for path in cache.rglob("*") if path.is_file() and path.suffix != ".safetensors"]
 
 
+KILLED = """
+import sys, time
+from pathlib import Path
+from rarenode._io.files import replacing
+
+with replacing(Path(sys.argv[1]) / "x.safetensors") as (part,):
+    part.write_text("half")
+    print("ready", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there, files are not locked")
+def test_what_a_killed_process_left_is_removed(folder: Path, cache: Path, encoder: Encoder) -> None:
+    """Not what another one is writing."""
+    embed(Images.below(folder), encoder)
+    place = files(cache)[0].parent
+
+    def parts() -> list[Path]:
+        return list(place.glob(".*.part"))
+
+    with subprocess.Popen([sys.executable, "-c", KILLED, place], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        (place / ".0a.1.part").write_text("older")
+        embed(Images.below(folder), encoder)
+        left = parts()
+        process.kill()
+    assert [part.name[:3] for part in left] == [".x."]
+    embed(Images.below(folder), encoder)
+    assert parts() == []
+
+
 def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert user_cache_path("rarenode") not in cache_folder().parents  # tests have another
     monkeypatch.setenv("RARENODE_CACHE", str(tmp_path))

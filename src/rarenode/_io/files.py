@@ -68,6 +68,20 @@ def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
             os.close(folder)
 
 
+def remove_abandoned(folder: Path, prefix: str = ".") -> None:
+    """Remove temporary files that killed processes left: those that can be locked are not in use."""
+    if sys.platform == "win32":
+        return
+    for part in [each for each in folder.glob(f".*{SUFFIX}") if each.name.startswith(prefix)]:
+        with suppress(OSError):  # it is a link, or gone, or in use
+            descriptor = os.open(part, os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                part.unlink()
+            finally:
+                os.close(descriptor)
+
+
 @contextmanager
 def sole_use(folder: Path) -> Iterator[None]:
     """Keep others out of a folder, which is created if need be, until the end of the block or of the process.
@@ -108,12 +122,10 @@ def sole_use(folder: Path) -> Iterator[None]:
 def _temporary(path: Path) -> Iterator[Path]:
     """A new empty file beside ``path`` for one writer, removed on leaving if it is still there.
 
-    It is made with O_EXCL, so a planted link is never followed, and locked while it is in use: a file that can be
-    locked was left by a killed process, and is removed.
+    It is made with O_EXCL, so a planted link is never followed, and locked while it is in use.
     """
     prefix = f".{path.name[:NAME_CHARACTERS]}."
-    for other in [other for other in path.parent.iterdir() if _is_temporary(other.name, prefix)]:
-        _remove_if_abandoned(other)
+    remove_abandoned(path.parent, prefix)
     descriptor, name = _make_locked(prefix, path.parent)
     try:
         if sys.platform != "win32":
@@ -135,22 +147,6 @@ def _make_locked(prefix: str, folder: Path) -> tuple[int, str]:
         if Path(name).exists():
             return descriptor, name
         os.close(descriptor)
-
-
-def _is_temporary(name: str, prefix: str) -> bool:
-    return name.startswith(prefix) and name.endswith(SUFFIX)
-
-
-def _remove_if_abandoned(part: Path) -> None:
-    if sys.platform == "win32":
-        return
-    with suppress(OSError):  # it is a link, or gone, or in use
-        descriptor = os.open(part, os.O_RDONLY | os.O_NOFOLLOW)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            part.unlink()
-        finally:
-            os.close(descriptor)
 
 
 def _umask() -> int:
