@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from rarenode import Hierarchy, Run, Settings
 from rarenode._io.delimited import Dialect
-from rarenode.errors import ArgumentError, DataError, MissingFileError
+from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.hierarchy import Terms
 from rarenode.run import predicting as module
 from rarenode.run.predictions import Choice, Layout, Predictions, write_predictions
@@ -277,6 +277,25 @@ def test_streaming_gives_the_same_file(
             assert pl.read_parquet(whole).equals(pl.read_parquet(divided))
         else:
             assert whole.read_bytes() == divided.read_bytes()
+
+
+def test_a_table_that_is_replaced_while_it_is_read(
+    run: Run, new: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = new.with_suffix(".parquet")
+    monkeypatch.setattr(module, "CELLS_AT_A_TIME", 4 * len(run.model.hierarchy))
+    plain = module.predict_rows
+
+    def predict_and_replace(*arguments: Any) -> Predictions:
+        rows(23, 2).write_parquet(tmp_path / "other.parquet")
+        (tmp_path / "other.parquet").replace(data)
+        return plain(*arguments)
+
+    monkeypatch.setattr(module, "predict_rows", predict_and_replace)
+    for out in ("p.csv", "p.parquet"):
+        with pytest.raises(FileFormatError, match=r"new\.parquet: it has changed while it was read"):
+            run.predict_to_file(data, tmp_path / out)
+        assert not (tmp_path / out).exists()
 
 
 def test_ids_are_carried_through(run: Run, new: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from rarenode.errors import FolderInUseError, TrainingError
+from rarenode.errors import FileFormatError, FolderInUseError, TrainingError
 
 if sys.platform != "win32":
     import fcntl
@@ -43,6 +43,28 @@ def is_file(path: Path | str) -> bool:
 def is_dir(path: Path | str) -> bool:
     """Whether there is such a folder; see `exists`."""
     return os.path.isdir(path)  # noqa: PTH112
+
+
+def identity(path: Path | str) -> tuple[int, ...]:
+    """What tells a file from one that replaces it.
+
+    The time alone would not do: copying may keep it, and two files can be written within one tick of the clock.
+
+    Raises:
+        OSError: there is no such file.
+    """
+    about = Path(path).stat()
+    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+
+
+def require_unchanged(path: Path, known: tuple[int, ...]) -> None:
+    """Make sure that a file is still the one that had this `identity`.
+
+    Raises:
+        FileFormatError: it was changed, replaced or removed.
+    """
+    if not is_file(path) or identity(path) != known:
+        raise FileFormatError(path, None, "it has changed while it was read; run the command again")
 
 
 @contextmanager

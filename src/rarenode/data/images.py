@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode._io.files import exists, is_dir, is_file
+from rarenode._io.files import exists, identity, is_dir, is_file, require_unchanged
 from rarenode._io.text import counted
 from rarenode.data.decoding import SUFFIXES, thumbnail
 from rarenode.data.folders import files_below
@@ -48,6 +48,8 @@ class ImageFile:
     """A folder, or a zip archive."""
     name: str
     """Its path below the folder or in the archive, with ``/``."""
+    archive: tuple[int, ...] | None = None
+    """The `identity` of the archive when its files were listed."""
 
     def __str__(self) -> str:
         return str(self.root / self.name)
@@ -57,10 +59,11 @@ class ImageFile:
 
         Raises:
             DataError: it cannot be read.
+            FileFormatError: its archive is damaged, or has changed since its files were listed.
         """
         try:
-            if is_archive(self.root):
-                return _read_member(self.root, self.name)
+            if self.archive is not None or is_archive(self.root):
+                return _read_member(self.root, self.name, self.archive)
             path = self.root / self.name
             about = path.stat()
             if not stat.S_ISREG(about.st_mode):  # reading a pipe may never end
@@ -108,10 +111,11 @@ class Images:
             MissingFileError: there is no such folder or archive.
             DataError: there is no picture in it.
         """
+        archive = identity(root) if is_archive(root) else None
         found = sorted(name for name in list_names(Path(root)) if PurePosixPath(name).suffix.lower() in SUFFIXES)
         if not found:
             raise DataError(f"{root} contains no picture ({', '.join(SUFFIXES)})")
-        return cls(ImageFile(Path(root), name) for name in found)
+        return cls(ImageFile(Path(root), name, archive) for name in found)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -206,6 +210,8 @@ class Images:
         for row in np.flatnonzero(~self._has_digest[self._rows]).tolist():
             try:
                 self.keep_digest(row, hashlib.sha256(self.file(row).read()).digest())
+            except FileFormatError:
+                raise
             except DataError:
                 self.keep_digest(row, bytes(DIGEST_BYTES))
         return self._digests[self._rows]
@@ -276,23 +282,23 @@ def _is_hidden(name: str) -> bool:
     return any(part.startswith(".") or part == "__MACOSX" for part in name.split("/"))
 
 
-def _archive(root: Path) -> zipfile.ZipFile:
+def _archive(root: Path, expected: tuple[int, ...] | None = None) -> zipfile.ZipFile:
     opened: dict[Path, tuple[tuple[int, ...], zipfile.ZipFile]] | None = getattr(_archives, "opened", None)
     if opened is None:
         opened = _archives.opened = {}
-    about = root.stat()
-    # The time alone would not do: copying may keep it, and two files can be written within one tick of the clock.
-    identity = about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
-    if root not in opened or opened[root][0] != identity:
+    if expected is not None:
+        require_unchanged(root, expected)
+    now = identity(root)
+    if root not in opened or opened[root][0] != now:
         try:
-            opened[root] = identity, zipfile.ZipFile(root)
+            opened[root] = now, zipfile.ZipFile(root)
         except (zipfile.BadZipFile, OSError, ValueError) as error:
             raise FileFormatError(root, None, f"it is damaged, or no zip archive ({error})") from None
     return opened[root][1]
 
 
-def _read_member(root: Path, name: str) -> bytes:
-    archive = _archive(root)
+def _read_member(root: Path, name: str, expected: tuple[int, ...] | None) -> bytes:
+    archive = _archive(root, expected)
     content = io.BytesIO()
     try:
         about = archive.getinfo(name)

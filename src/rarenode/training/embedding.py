@@ -22,7 +22,7 @@ from rarenode.data.dataset import Dataset
 from rarenode.data.decoding import Crop, decode, in_turn, to_square
 from rarenode.data.images import DIGEST_BYTES, ImageFile, Images
 from rarenode.engines import available_threads, limited_threads
-from rarenode.errors import DataError
+from rarenode.errors import DataError, FileFormatError
 from rarenode.models.encoder import ROWS_ON_DEVICE, Encoder
 from rarenode.training.embedding_cache import EmbeddingCache, cache_folder
 
@@ -281,6 +281,8 @@ def _decoded(
             with in_turn(content, crop.resize):
                 decoded = decode(content, crop.resize)
                 return digest, _Decoded(to_square(decoded.image, crop).reshape(-1), decoded.note)
+        except FileFormatError:  # of the archive that all pictures are in
+            raise
         except DataError as error:
             return digest, str(error)
         except MemoryError:

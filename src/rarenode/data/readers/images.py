@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from rarenode._io.files import is_dir
+from rarenode._io.files import identity, is_dir
 from rarenode._io.text import counted, storable
 from rarenode.data.dataset import Dataset
 from rarenode.data.decoding import SUFFIXES
@@ -84,6 +84,7 @@ def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions
     candidates = [
         _candidates(name, None if sites is None else (sites[0][row], sites[1][row])) for row, name in enumerate(wanted)
     ]
+    archive = identity(root) if is_archive(root) else None
     found = find_names(candidates, root)
     if not any(name is not None for name in found):
         tried = ", ".join(str(root / name) for name in candidates[0][:3])
@@ -91,7 +92,7 @@ def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions
         what = f"none of its {counted(len(wanted), 'picture')} is there; looked for {tried} and so on"
         raise DataError(f"{table.name}: {what}{where}")
     chosen = (name if name is not None else wanted[row] for row, name in enumerate(found))
-    return Images(ImageFile(root, name) for name in chosen), options.model_copy(update=update), table
+    return Images(ImageFile(root, name, archive) for name in chosen), options.model_copy(update=update), table
 
 
 def unused_columns(names: Sequence[str], options: TableOptions) -> tuple[str, ...]:
