@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import warnings
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -505,3 +506,25 @@ def test_the_number_of_threads_does_not_decide_which_pictures_are_used(
             for threads in (1, 8):
                 monkeypatch.setattr(embedding, "available_threads", lambda n_jobs, threads=threads: threads)
                 assert check_images(images).problems == problems
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize("name", ["n" * 12_000, "a\x1b[2J", "a\nb", "a\u202eb", "a\tb"])
+def test_pictures_with_odd_names(tmp_path: Path, encoder: Encoder, name: str) -> None:
+    """They are used as others are, and a message about them stays one line that can be read."""
+    archive = tmp_path / "a.zip"
+    with zipfile.ZipFile(archive, "w") as opened:
+        opened.writestr(f"{name}.png", encoded(gradient(), "PNG"))
+        opened.writestr(f"{name}.jpg", b"no picture")
+    images = Images.below(archive)
+    findings = embed(images, encoder)
+    assert (findings.computed, list(findings.problems)) == (1, [0])
+    with pytest.raises(DataError) as caught:
+        usable(Dataset.from_images(images, np.ones((2, 2)), TREE), encoder)
+    for message in (str(caught.value), *caught.value.details):
+        assert message.isprintable()
+        assert len(message) < 600
+        assert ".jpg: it is not a picture" in message

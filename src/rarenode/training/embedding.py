@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode._io.progress import Progress
-from rarenode._io.text import counted, printable
+from rarenode._io.text import counted, shortened
 from rarenode.data.dataset import Dataset
 from rarenode.data.decoding import Crop, decode, in_turn, to_square
 from rarenode.data.images import DIGEST_BYTES, ImageFile, Images
@@ -230,7 +230,8 @@ def usable(
     if not skip or len(findings.problems) == len(data):
         advice = "replace them, or leave them out (--skip-bad-images)"
         error = DataError(f"{data.name}: {described}; {advice}" if data.name else f"{described}; {advice}")
-        error.details = tuple(f"{images.file(row)}: {text}" for row, text in sorted(findings.problems.items()))
+        problems = sorted(findings.problems.items())
+        error.details = tuple(f"{shortened(images.file(row))}: {text}" for row, text in problems)
         error.rows = len(data)
         raise error
     warnings.warn(f"left out: {described}", RuntimeWarning, stacklevel=2)
@@ -241,7 +242,7 @@ def usable(
 
 def describe_problems(images: Images, problems: Mapping[int, str]) -> str:
     """Which pictures cannot be used, and why."""
-    shown = [f"{printable(images.file(row))}: {text}" for row, text in sorted(problems.items())[:MOST_SHOWN]]
+    shown = [f"{shortened(images.file(row))}: {text}" for row, text in sorted(problems.items())[:MOST_SHOWN]]
     more = f"; and {len(problems) - MOST_SHOWN:,} more" if len(problems) > MOST_SHOWN else ""
     head = f"{counted(len(problems), 'picture')} of {len(images):,} cannot be used"
     return f"{head} ({'; '.join(shown)}{more})"

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from rarenode._io.files import identity, is_dir
-from rarenode._io.text import counted, storable
+from rarenode._io.text import counted, shortened, storable
 from rarenode.data.dataset import Dataset
 from rarenode.data.decoding import SUFFIXES
 from rarenode.data.images import ImageFile, Images, find_names, is_archive, list_names
@@ -87,7 +87,7 @@ def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions
     archive = identity(root) if is_archive(root) else None
     found = find_names(candidates, root)
     if not any(name is not None for name in found):
-        tried = ", ".join(str(root / name) for name in candidates[0][:3])
+        tried = ", ".join(shortened(root / name) for name in candidates[0][:3])
         where = "" if options.images is not None else "; --images names the folder or zip archive that has them"
         what = f"none of its {counted(len(wanted), 'picture')} is there; looked for {tried} and so on"
         raise DataError(f"{table.name}: {what}{where}")
