@@ -95,3 +95,25 @@ def test_a_very_large_picture_is_turned(orientation: int, mode: str, monkeypatch
     whole = decode(content).image
     monkeypatch.setattr(decoding, "VERY_LARGE", 1000)
     assert (pixels(decode(content, 3)) == np.asarray(whole.reduce(5))).all()
+
+
+def test_memory_is_estimated_from_the_header() -> None:
+    """Whatever a WebP picture begins with; a JPEG is decoded at a fraction of its size, unless it is progressive."""
+    picture = gradient()
+    webp = [
+        encoded(picture, "WEBP"),
+        encoded(picture, "WEBP", lossless=True),
+        encoded(picture, "WEBP", exif=Image.Exif().tobytes()),
+        encoded(picture.convert("RGBA").rotate(30), "WEBP"),
+        encoded(picture, "WEBP", save_all=True, append_images=[picture.rotate(30)]),
+    ]
+    assert {content[12:16] for content in webp} == {b"VP8 ", b"VP8L", b"VP8X"}
+    for content in webp:
+        assert decoding._bytes_to_decode(content, 9) == decoding.BYTES_OF_A_WEBP_PIXEL * 40 * 30
+        for length in range(30):
+            assert decoding._bytes_to_decode(content[:length], 9) >= 0
+    for kind in ("PNG", "GIF", "TIFF", "BMP"):
+        assert decoding._bytes_to_decode(encoded(picture, kind), 3) == decoding.BYTES_OF_A_PIXEL * 40 * 30
+    assert decoding._bytes_to_decode(encoded(picture, "JPEG"), 3) == decoding.BYTES_OF_A_PIXEL * 10 * 8
+    assert decoding._bytes_to_decode(encoded(picture, "JPEG", progressive=True), 3) == decoding.BYTES_OF_A_PIXEL * 1200
+    assert decoding._bytes_to_decode(b"nothing", 3) == 0

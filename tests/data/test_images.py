@@ -27,6 +27,7 @@ from rarenode.data import images as images_module
 from rarenode.data.features import take_rows
 from rarenode.data.images import ImageFile, Images, are_images, as_images, find_names, list_names
 from rarenode.errors import DataError, FileFormatError, MissingFileError
+from rarenode.training.embedding import check_images
 from tests.data.picture_files import encoded, gradient
 
 NAMES = ("a.png", "b b.JPG", "corals/c.jpeg", "corals/déjà vu.tif", "corals/deep/x'y\"(1) [2] %20 #.png", "日本/鯨.gif")
@@ -338,6 +339,19 @@ def test_an_archive_that_is_replaced_by_one_of_the_same_time(folder: Path, tmp_p
     os.utime(archive, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert (archive.stat().st_mtime_ns, archive.stat().st_size) == (before.st_mtime_ns, before.st_size)
     assert file.read() == content(77)
+
+
+@pytest.mark.parametrize("change", [zipped, Path.unlink])
+def test_an_archive_that_changes_while_it_is_read(folder: Path, change: Callable[[Path], object]) -> None:
+    """Pictures of two archives are never mixed, nor left out as bad ones."""
+    archive = zipped(folder)
+    images = Images.below(archive)
+    assert images.file(0).read() == content(0)
+    change(folder if change is zipped else archive)
+    for attempt in (images.file(1).read, lambda: images.digests, lambda: check_images(images)):
+        with pytest.raises(FileFormatError, match=r"photos\.zip: it has changed while it was read; run"):
+            attempt()
+    assert images.thumbnail(0, 8) is None
 
 
 def test_many_threads_read_one_archive(tmp_path: Path) -> None:

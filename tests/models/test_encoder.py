@@ -168,9 +168,10 @@ def test_a_module_stays_as_it_is() -> None:
     assert all(value.requires_grad for value in module.parameters())
 
 
-def test_numbers_that_are_not_finite() -> None:
+@pytest.mark.parametrize("parts", [[], [nn.Conv2d(3, 3, 1), nn.BatchNorm2d(3)]])
+def test_numbers_that_are_not_finite(parts: list[nn.Module]) -> None:
     layer = nn.Linear(48, 2)
-    encoder = Encoder.from_module(nn.Sequential(nn.Flatten(), layer), size=4, name="mine")
+    encoder = Encoder.from_module(nn.Sequential(*parts, nn.Flatten(), layer), size=4, name="mine")
     with torch.no_grad():
         layer.weight.fill_(torch.inf)
     with pytest.raises(DataError, match="mine returned numbers that are not finite"):

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from rarenode.errors import ArgumentError
+from rarenode import Hierarchy
+from rarenode.errors import ArgumentError, DataError
 from rarenode.models import MlpEnsemble, initial_parameters
+from rarenode.models.mlp import Mlp
 from rarenode.models.network import MlpNetwork
 
 
@@ -92,3 +94,12 @@ def test_the_module_uses_the_arrays_as_they_are() -> None:
 def test_bad_shapes_are_named(wrong: dict[str, Any], word: str) -> None:
     with pytest.raises(ArgumentError, match=word):
         MlpEnsemble(4, 3, **wrong)
+
+
+def test_weights_that_are_too_large_are_named() -> None:
+    shape = MlpEnsemble(4, 3, hidden=5, members=3)
+    parameters = initial_parameters(shape, 1)
+    parameters["layer0.weight"] = np.clip(parameters["layer0.weight"] * np.float32(3e38), -3e38, 3e38)
+    model = Mlp(shape, parameters, Hierarchy.from_edges([("a", "b"), ("a", "c")]))
+    with pytest.raises(DataError, match="NaN: its weights, or the features, are too large"):
+        model.compute(np.full((1, 4), 100, dtype=np.float32))

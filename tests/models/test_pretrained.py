@@ -287,3 +287,13 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "transformers", None)
     with pytest.raises(ArgumentError, match=r"rarenode\[vision\]"):
         load_encoder("random:resnet18")
+
+
+@pytest.mark.parametrize("value", [1e20, 1e30, 3e38, float("nan")])
+def test_weights_that_cannot_be_used_are_refused_by_file(tmp_path: Path, value: float) -> None:
+    path = tiny_encoder(tmp_path / "tiny") / "model.safetensors"
+    arrays = load_file(path)
+    name = next(name for name in arrays if name.endswith("convolution.weight"))
+    save_file(arrays | {name: torch.full_like(arrays[name], value)}, path, {"format": "pt"})
+    with pytest.raises(ArgumentError, match=r"tiny/model\.safetensors: the weights are too large: the encoder returns"):
+        load_encoder(str(path.parent), size=SIZE)

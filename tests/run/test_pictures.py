@@ -275,8 +275,7 @@ def test_a_run_on_all_rows_has_none_to_evaluate(reef: Path, encoder_folder: Path
         Run.fit(data, tmp_path / "rows", settings, report=False).evaluate()
 
 
-def test_validation_rows_in_another_order(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
-    """A report that is written again is about each row itself, wherever it is now."""
+def test_validation_rows_that_have_changed(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
     frame = pl.read_csv(survey(reef))
     train, valid = tmp_path / "train.csv", tmp_path / "valid.csv"
     frame[:40].write_csv(train)
@@ -287,15 +286,30 @@ def test_validation_rows_in_another_order(reef: Path, encoder_folder: Path, tmp_
     )  # fmt: skip
     before, scores = _report_numbers(run), run.evaluate()
     assert scores.data == f"{valid}, validation rows"
-    frame[40:].reverse().write_csv(valid)
     (run.folder / "report.html").unlink()
     again = Run.fit(train, run.folder, resume=True)
     assert _report_numbers(again) == before
     assert again.evaluate().scores == scores.scores
-    frame[45:].write_csv(valid)
-    (run.folder / "report.html").unlink()
-    with pytest.raises(ResumeError, match=r"valid\.csv: they are not those of the training"):
-        Run.fit(train, run.folder, resume=True)
+    for changed in (frame[:20], frame[40:].reverse(), frame[45:]):  # as many training rows, another order, fewer rows
+        changed.write_csv(valid)
+        with pytest.raises(DataError, match=r"valid\.csv has changed since .*run was trained on it"):
+            again.evaluate()
+        with pytest.raises(ResumeError, match="another training: the validation rows are not the same"):
+            Run.fit(train, run.folder, resume=True)
+
+
+def test_validation_rows_that_are_in_no_file(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
+    """Predictions for them are not taken for those of training rows."""
+    frame = pl.read_csv(survey(reef))
+    frame[:40].write_csv(tmp_path / "train.csv")
+    run = Run.fit(
+        tmp_path / "train.csv", tmp_path / "run", small_settings(encoder_folder), valid=frame[40:], report=False,
+        options=how(reef), hierarchy=reef / "taxonomy.csv",
+    )  # fmt: skip
+    with pytest.raises(ArgumentError, match="does not say which file its validation rows are from; name the data"):
+        run.evaluate()
+    with pytest.raises(ResumeError, match="another training: the validation rows are not the same"):
+        Run.fit(tmp_path / "train.csv", tmp_path / "run", resume=True)
 
 
 def _report_numbers(run: Run) -> dict[str, list[tuple[Any, ...]]]:

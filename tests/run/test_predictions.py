@@ -6,6 +6,8 @@ import codecs
 import csv
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +22,7 @@ from hypothesis import strategies as st
 
 from rarenode import Hierarchy, Run, Settings
 from rarenode._io.delimited import Dialect
-from rarenode.errors import ArgumentError, DataError, MissingFileError
+from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.hierarchy import Terms
 from rarenode.run import predicting as module
 from rarenode.run.predictions import Choice, Layout, Predictions, write_predictions
@@ -277,6 +279,25 @@ def test_streaming_gives_the_same_file(
             assert whole.read_bytes() == divided.read_bytes()
 
 
+def test_a_table_that_is_replaced_while_it_is_read(
+    run: Run, new: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = new.with_suffix(".parquet")
+    monkeypatch.setattr(module, "CELLS_AT_A_TIME", 4 * len(run.model.hierarchy))
+    plain = module.predict_rows
+
+    def predict_and_replace(*arguments: Any) -> Predictions:
+        rows(23, 2).write_parquet(tmp_path / "other.parquet")
+        (tmp_path / "other.parquet").replace(data)
+        return plain(*arguments)
+
+    monkeypatch.setattr(module, "predict_rows", predict_and_replace)
+    for out in ("p.csv", "p.parquet"):
+        with pytest.raises(FileFormatError, match=r"new\.parquet: it has changed while it was read"):
+            run.predict_to_file(data, tmp_path / out)
+        assert not (tmp_path / out).exists()
+
+
 def test_ids_are_carried_through(run: Run, new: Path, tmp_path: Path) -> None:
     ids = pl.read_csv(new)["image"].to_list()
     found = run.predict(new)
@@ -412,3 +433,32 @@ def test_an_unseen_category_is_predicted(run: Run, new: Path, tmp_path: Path) ->
     assert np.isfinite(found).all()
     missing.write_parquet(tmp_path / "missing.parquet")
     assert np.array_equal(run.predict(tmp_path / "missing.parquet").probs, found)  # no level was rare in training
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+import numpy as np
+from rarenode import Hierarchy
+from rarenode.errors import ArgumentError
+from rarenode.run.predictions import Predictions
+
+tree = Hierarchy.from_paths(["a > b", "a > c"])
+probs = np.random.default_rng(0).random((20_000, 3)).astype(np.float32)
+found = Predictions(tree, np.ones(3, dtype=np.bool_), probs, probs > 0.5, probs, "by hand")
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+for path in map(Path, sys.argv[1:]):
+    try:
+        found.write(path)
+    except ArgumentError as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no limit there")
+def test_a_disk_that_is_full(tmp_path: Path) -> None:
+    paths = [tmp_path / f"p{suffix}" for suffix in SUFFIXES]
+    result = subprocess.run([sys.executable, "-c", LIMITED, *paths], capture_output=True, text=True, check=True)
+    for path, line in zip(paths, result.stdout.splitlines(), strict=True):
+        assert line.startswith(f"{path} cannot be written: File too large")
+    assert list(tmp_path.iterdir()) == []

@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import time
 import warnings
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +20,7 @@ from PIL import Image
 from platformdirs import user_cache_path
 
 from rarenode import Dataset, Hierarchy
+from rarenode.data import decoding
 from rarenode.data.decoding import Crop, decode, to_square
 from rarenode.data.images import ImageFile, Images
 from rarenode.data.table_options import TableOptions
@@ -291,6 +294,39 @@ def test_two_processes_fill_one_cache(folder: Path, cache: Path, encoder: Encode
     assert not [path for path in cache.rglob("*") if path.is_file() and path.suffix != ".safetensors"]
 
 
+KILLED = """
+import sys, time
+from pathlib import Path
+from rarenode._io.files import replacing
+
+with replacing(Path(sys.argv[1]) / "x.safetensors") as (part,):
+    part.write_text("half")
+    print("ready", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there, files are not locked")
+def test_what_a_killed_process_left_is_removed(folder: Path, cache: Path, encoder: Encoder) -> None:
+    """Not what another one is writing."""
+    embed(Images.below(folder), encoder)
+    place = files(cache)[0].parent
+
+    def parts() -> list[Path]:
+        return list(place.glob(".*.part"))
+
+    with subprocess.Popen([sys.executable, "-c", KILLED, place], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        (place / ".0a.1.part").write_text("older")
+        embed(Images.below(folder), encoder)
+        left = parts()
+        process.kill()
+    assert [part.name[:3] for part in left] == [".x."]
+    embed(Images.below(folder), encoder)
+    assert parts() == []
+
+
 def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert user_cache_path("rarenode") not in cache_folder().parents  # tests have another
     monkeypatch.setenv("RARENODE_CACHE", str(tmp_path))
@@ -453,3 +489,81 @@ def test_pictures_are_checked_without_an_encoder(folder: Path) -> None:
     text = describe_problems(images, dict.fromkeys(range(15), "x"))
     assert "and 5 more" in text
     assert "\n" not in describe_problems(Images.from_paths(["a\nb.png"]), {0: "x"})
+
+
+# --- memory ----------------------------------------------------------------------------------------------------------
+
+
+class Decoding:
+    """Takes some time to decode, and notes which pictures are decoded at the same time, by their widths."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now: list[int] = []
+        self.together: list[list[int]] = []
+        self.most: int | None = None
+        self.error: Exception = MemoryError()
+        monkeypatch.setattr(embedding, "decode", self.decode)
+
+    def decode(self, content: bytes, near: int) -> decoding.Decoded:
+        found = decode(content, near)
+        self.now.append(found.image.width)
+        self.together.append(list(self.now))
+        time.sleep(0.01)
+        many = self.most is not None and sum(self.now) > self.most
+        self.now.remove(found.image.width)
+        if many:
+            raise self.error
+        return found
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """Every fourth picture is 10 times as wide as the others."""
+    for row in range(24):
+        (tmp_path / f"{row:02d}.png").write_bytes(encoded(Image.new("RGB", (10 if row % 4 else 100, 10), "red"), "PNG"))
+    return tmp_path
+
+
+def test_large_pictures_are_decoded_alone(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoding, "BYTES_AT_ONCE", 3 * decoding.BYTES_OF_A_PIXEL * 10 * 10)
+    monkeypatch.setattr(embedding, "available_threads", lambda n_jobs: 8)
+    seen = Decoding(monkeypatch)
+    assert not check_images(Images.below(mixed)).problems
+    assert all(len(widths) <= 3 for widths in seen.together)
+    assert all(widths == [100] for widths in seen.together if 100 in widths)
+    assert max(map(len, seen.together)) > 1
+
+
+def test_the_number_of_threads_does_not_decide_which_pictures_are_used(
+    mixed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where memory runs out, a picture is decoded once more alone. Decoders may say that it is damaged."""
+    seen, images = Decoding(monkeypatch), Images.below(mixed)
+    memory, damaged = "it needs more memory than there is", "it is damaged (could not create decoder object)"
+    for seen.error, problem in ((MemoryError(), memory), (DataError(damaged), damaged)):
+        for seen.most, problems in ((100, {}), (99, dict.fromkeys(range(0, 24, 4), problem))):
+            for threads in (1, 8):
+                monkeypatch.setattr(embedding, "available_threads", lambda n_jobs, threads=threads: threads)
+                assert check_images(images).problems == problems
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize("name", ["n" * 12_000, "a\x1b[2J", "a\nb", "a\u202eb", "a\tb"])
+def test_pictures_with_odd_names(tmp_path: Path, encoder: Encoder, name: str) -> None:
+    """They are used as others are, and a message about them stays one line that can be read."""
+    archive = tmp_path / "a.zip"
+    with zipfile.ZipFile(archive, "w") as opened:
+        opened.writestr(f"{name}.png", encoded(gradient(), "PNG"))
+        opened.writestr(f"{name}.jpg", b"no picture")
+    images = Images.below(archive)
+    findings = embed(images, encoder)
+    assert (findings.computed, list(findings.problems)) == (1, [0])
+    with pytest.raises(DataError) as caught:
+        usable([Dataset.from_images(images, np.ones((2, 2)), TREE)], encoder)
+    for message in (str(caught.value), *caught.value.details):
+        assert message.isprintable()
+        assert len(message) < 600
+        assert ".jpg: it is not a picture" in message

@@ -176,16 +176,24 @@ def test_the_weights_are_those_of_another_encoder(folder: Path, tmp_path: Path) 
     refused(folder, "encoder.safetensors")
 
 
-def test_the_weights_are_not_finite(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (np.nan, ["convolution.weight", "not finite"]),
+        (1e30, ["the weights are too large"]),
+        (3e38, ["the weights are too large"]),
+    ],
+)
+def test_weights_that_cannot_be_used(folder: Path, value: float, words: list[str]) -> None:
     path = folder / "encoder.safetensors"
     arrays = load_file(path)
-    name = next(name for name in sorted(arrays) if arrays[name].dtype.kind == "f")
-    arrays[name].flat[0] = np.nan
+    name = next(name for name in sorted(arrays) if name.endswith("convolution.weight"))
+    arrays[name][:] = value
     save_file(arrays, path)
     record = json.loads((folder / "model.json").read_text())
     record["fingerprints"]["encoder_parameters"] = hashlib.sha256(path.read_bytes()).hexdigest()
     (folder / "model.json").write_text(json.dumps(record))
-    refused(folder, name, "not finite")
+    refused(folder, f"{path}: its encoder cannot be used", *words)
 
 
 def test_a_model_without_an_encoder_beside_old_weights(folder: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from rarenode.errors import FolderInUseError, TrainingError
+from rarenode.errors import FileFormatError, FolderInUseError, TrainingError
 
 if sys.platform != "win32":
     import fcntl
@@ -45,6 +45,28 @@ def is_dir(path: Path | str) -> bool:
     return os.path.isdir(path)  # noqa: PTH112
 
 
+def identity(path: Path | str) -> tuple[int, ...]:
+    """What tells a file from one that replaces it.
+
+    The time alone would not do: copying may keep it, and two files can be written within one tick of the clock.
+
+    Raises:
+        OSError: there is no such file.
+    """
+    about = Path(path).stat()
+    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+
+
+def require_unchanged(path: Path, known: tuple[int, ...]) -> None:
+    """Make sure that a file is still the one that had this `identity`.
+
+    Raises:
+        FileFormatError: it was changed, replaced or removed.
+    """
+    if not is_file(path) or identity(path) != known:
+        raise FileFormatError(path, None, "it has changed while it was read; run the command again")
+
+
 @contextmanager
 def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
     """Yield where to write the new content of each path, all in one folder; on leaving, they are replaced.
@@ -66,6 +88,20 @@ def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def remove_abandoned(folder: Path, prefix: str = ".") -> None:
+    """Remove temporary files that killed processes left: those that can be locked are not in use."""
+    if sys.platform == "win32":
+        return
+    for part in [each for each in folder.glob(f".*{SUFFIX}") if each.name.startswith(prefix)]:
+        with suppress(OSError):  # it is a link, or gone, or in use
+            descriptor = os.open(part, os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                part.unlink()
+            finally:
+                os.close(descriptor)
 
 
 @contextmanager
@@ -108,12 +144,10 @@ def sole_use(folder: Path) -> Iterator[None]:
 def _temporary(path: Path) -> Iterator[Path]:
     """A new empty file beside ``path`` for one writer, removed on leaving if it is still there.
 
-    It is made with O_EXCL, so a planted link is never followed, and locked while it is in use: a file that can be
-    locked was left by a killed process, and is removed.
+    It is made with O_EXCL, so a planted link is never followed, and locked while it is in use.
     """
     prefix = f".{path.name[:NAME_CHARACTERS]}."
-    for other in [other for other in path.parent.iterdir() if _is_temporary(other.name, prefix)]:
-        _remove_if_abandoned(other)
+    remove_abandoned(path.parent, prefix)
     descriptor, name = _make_locked(prefix, path.parent)
     try:
         if sys.platform != "win32":
@@ -135,22 +169,6 @@ def _make_locked(prefix: str, folder: Path) -> tuple[int, str]:
         if Path(name).exists():
             return descriptor, name
         os.close(descriptor)
-
-
-def _is_temporary(name: str, prefix: str) -> bool:
-    return name.startswith(prefix) and name.endswith(SUFFIX)
-
-
-def _remove_if_abandoned(part: Path) -> None:
-    if sys.platform == "win32":
-        return
-    with suppress(OSError):  # it is a link, or gone, or in use
-        descriptor = os.open(part, os.O_RDONLY | os.O_NOFOLLOW)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            part.unlink()
-        finally:
-            os.close(descriptor)
 
 
 def _umask() -> int:

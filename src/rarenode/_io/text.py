@@ -10,6 +10,9 @@ import difflib
 
 from pydantic import BaseModel, ValidationError
 
+LONG = 200
+"""Characters of a name in a message, at most."""
+
 
 def printable(text: object) -> str:
     r"""The text, with a blank for each character that cannot be shown.
@@ -18,6 +21,16 @@ def printable(text: object) -> str:
     'a [2Jb '
     """
     return "".join(character if character.isprintable() else " " for character in str(text))
+
+
+def shortened(text: object) -> str:
+    """Printable text without the middle, if it is longer than the path of a file usually is.
+
+    >>> shortened("a.png"), len(shortened("a" * 10_000))
+    ('a.png', 203)
+    """
+    plain = printable(text)
+    return plain if len(plain) <= LONG else f"{plain[: LONG // 2]}...{plain[-LONG // 2 :]}"
 
 
 def storable(text: str) -> str:

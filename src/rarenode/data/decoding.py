@@ -18,7 +18,8 @@ file, as cameras with two lenses write it, is a JPEG, and its further pictures a
 
 Besides the picture as Pillow decodes it, memory is needed for the result only: values are converted a few rows at a
 time, and a very large picture that is going to be scaled down is reduced meanwhile. Pillow itself takes 4 bytes for
-each pixel at most, but 16 for one of WebP, whose decoder keeps several copies.
+each pixel at most, but 16 for one of WebP, whose decoder keeps several copies. Threads that decode `in_turn` take no
+more than `BYTES_AT_ONCE` together, or as much as one larger picture needs.
 
 What Pillow has to say about large pictures and odd metadata is not shown: it does not name the file.
 """
@@ -26,6 +27,7 @@ What Pillow has to say about large pictures and odd metadata is not shown: it do
 from __future__ import annotations
 
 import io
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -49,9 +51,17 @@ ORIENTATION = 0x0112
 VERY_LARGE = 1 << 26
 """Pictures of more pixels, which no camera takes, are reduced while they are converted."""
 PIXELS_AT_A_TIME = 1 << 20
+BYTES_AT_ONCE = 1 << 31
+"""Memory for pictures that several threads decode at the same time. A picture that needs more is decoded alone."""
+BYTES_OF_A_PIXEL, BYTES_OF_A_WEBP_PIXEL = 10, 20
+"""Of what Pillow takes, and of the picture in RGB, at most."""
 
 Strip = Callable[[Image.Image], Image.Image]
 """Some rows of a picture -> the same in RGB."""
+
+_memory = threading.Condition()
+_in_use: list[int] = []
+"""What each of the threads that decode `in_turn` needs."""
 
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
 warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
@@ -86,6 +96,7 @@ def decode(content: bytes, near: int | None = None) -> Decoded:
 
     Raises:
         DataError: it cannot be decoded.
+        MemoryError: it needs more memory than there is now.
     """
     with _opened(io.BytesIO(content)) as opened:
         frames = getattr(opened, "n_frames", 1) if opened.format != "MPO" else 1
@@ -131,9 +142,48 @@ def _opened(stream: BinaryIO) -> Iterator[Image.Image]:
     except DataError:
         raise
     except MemoryError:
-        raise DataError("it needs more memory than there is") from None
+        raise
     except Exception as error:  # decoders raise whatever they come across: OSError, SyntaxError, struct.error, ...
         raise DataError(f"it is damaged ({str(error)[:100] or type(error).__name__})") from None
+
+
+@contextmanager
+def in_turn(content: bytes, near: int) -> Iterator[None]:
+    """Wait until there is memory to decode a picture beside those of other threads, and keep it for the block."""
+    needed = min(_bytes_to_decode(content, near), BYTES_AT_ONCE)
+    with _memory:
+        _memory.wait_for(lambda: sum(_in_use) + needed <= BYTES_AT_ONCE)
+        _in_use.append(needed)
+    try:
+        yield
+    finally:
+        with _memory:
+            _in_use.remove(needed)
+            _memory.notify_all()
+
+
+def _bytes_to_decode(content: bytes, near: int) -> int:
+    """About how much memory `decode` takes; 0 if the bytes are not a picture."""
+    if content[8:12] == b"WEBP":  # Pillow takes memory for all pixels as soon as it opens one
+        return BYTES_OF_A_WEBP_PIXEL * _webp_pixels(content)
+    try:
+        with Image.open(io.BytesIO(content), formats=FORMATS) as opened:
+            if "progressive" not in opened.info:  # which is decoded as a whole, even at a fraction of its size
+                opened.draft("RGB", (2 * near, 2 * near))
+            return BYTES_OF_A_PIXEL * opened.width * opened.height
+    except Exception:  # `decode` says what is wrong
+        return 0
+
+
+def _webp_pixels(content: bytes) -> int:
+    """The pixels of a WebP picture, from the header of its first chunk."""
+    kind = content[12:16]
+    if kind == b"VP8X":
+        return (int.from_bytes(content[24:27], "little") + 1) * (int.from_bytes(content[27:30], "little") + 1)
+    if kind == b"VP8L":
+        sides = int.from_bytes(content[21:25], "little")
+        return ((sides & 0x3FFF) + 1) * ((sides >> 14 & 0x3FFF) + 1)
+    return (int.from_bytes(content[26:28], "little") & 0x3FFF) * (int.from_bytes(content[28:30], "little") & 0x3FFF)
 
 
 def to_square(image: Image.Image, crop: Crop) -> NDArray[np.uint8]:

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode._io.files import exists, is_dir, is_file
+from rarenode._io.files import exists, identity, is_dir, is_file, require_unchanged
 from rarenode._io.text import counted
 from rarenode.data.decoding import SUFFIXES, check_header, thumbnail
 from rarenode.data.folders import files_below
@@ -53,6 +53,8 @@ class ImageFile:
     """Its path below the folder or in the archive, with ``/``."""
     is_blank: bool = False
     """Whether a table names no picture; ``name`` is then where it should, such as ``survey.csv, line 7``."""
+    archive: tuple[int, ...] | None = None
+    """The `identity` of the archive when its files were listed."""
 
     def __str__(self) -> str:
         return self.name if self.is_blank else str(self.root / self.name)
@@ -62,6 +64,7 @@ class ImageFile:
 
         Raises:
             DataError: it cannot be read.
+            FileFormatError: its archive is damaged, or has changed since its files were listed.
         """
         content = io.BytesIO()
         with self._opened() as stream:
@@ -83,8 +86,8 @@ class ImageFile:
         if self.is_blank:
             raise DataError("no picture is named there")
         try:
-            if is_archive(self.root):
-                with _opened_member(self.root, self.name) as stream:
+            if self.archive is not None or is_archive(self.root):
+                with _opened_member(self.root, self.name, self.archive) as stream:
                     yield stream
                 return
             path = self.root / self.name
@@ -135,10 +138,11 @@ class Images:
             MissingFileError: there is no such folder or archive.
             DataError: there is no picture in it.
         """
+        archive = identity(root) if is_archive(root) else None
         found = sorted(name for name in list_names(Path(root)) if PurePosixPath(name).suffix.lower() in SUFFIXES)
         if not found:
             raise DataError(f"{root} contains no picture ({', '.join(SUFFIXES)})")
-        return cls(ImageFile(Path(root), name) for name in found)
+        return cls(ImageFile(Path(root), name, archive=archive) for name in found)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -183,7 +187,7 @@ class Images:
         """A small JPEG of a picture, its longer side at most ``size``; None if it cannot be decoded."""
         try:
             return thumbnail(self.file(row).read(), size)
-        except DataError:
+        except (DataError, MemoryError):
             return None
 
     # --- what is computed from them ---------------------------------------------------------------------------------
@@ -233,6 +237,8 @@ class Images:
         for row in np.flatnonzero(~self._has_digest[self._rows]).tolist():
             try:
                 self.keep_digest(row, hashlib.sha256(self.file(row).read()).digest())
+            except FileFormatError:
+                raise
             except DataError:
                 self.keep_digest(row, bytes(DIGEST_BYTES))
         return self._digests[self._rows]
@@ -309,14 +315,14 @@ class _Archive(NamedTuple):
     """Files by name, without ``./``; none that would be unpacked outside of a folder."""
 
 
-def _archive(root: Path) -> _Archive:
+def _archive(root: Path, expected: tuple[int, ...] | None = None) -> _Archive:
     opened: dict[Path, _Archive] | None = getattr(_archives, "opened", None)
     if opened is None:
         opened = _archives.opened = {}
-    about = root.stat()
-    # The time alone would not do: copying may keep it, and two files can be written within one tick of the clock.
-    identity = about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
-    if root not in opened or opened[root].identity != identity:
+    if expected is not None:
+        require_unchanged(root, expected)
+    now = identity(root)
+    if root not in opened or opened[root].identity != now:
         try:
             file = zipfile.ZipFile(root)
         except (zipfile.BadZipFile, OSError, ValueError) as error:
@@ -324,13 +330,13 @@ def _archive(root: Path) -> _Archive:
         paths = ((PurePosixPath(each.filename), each) for each in file.infolist() if not each.is_dir())
         # Of files with the same name, the last one counts.
         inside = {str(path): each for path, each in paths if not path.is_absolute() and ".." not in path.parts}
-        opened[root] = _Archive(identity, file, inside)
+        opened[root] = _Archive(now, file, inside)
     return opened[root]
 
 
 @contextmanager
-def _opened_member(root: Path, name: str) -> Iterator[BinaryIO]:
-    archive = _archive(root)
+def _opened_member(root: Path, name: str, expected: tuple[int, ...] | None) -> Iterator[BinaryIO]:
+    archive = _archive(root, expected)
     try:
         about = archive.members[name]
         _check_size(about.file_size)
@@ -343,7 +349,7 @@ def _opened_member(root: Path, name: str) -> Iterator[BinaryIO]:
             yield cast("BinaryIO", member)
     except KeyError:
         raise DataError(f"{root} contains no such file") from None
-    except DataError:
+    except (DataError, MemoryError):
         raise
     except Exception as error:  # encrypted, damaged, unknown compression, and what the decompressors raise
         raise DataError(f"it cannot be unpacked ({error})") from None

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rarenode.errors import ArgumentError
 from rarenode.models.backbone import built, check_type, width_of, without_memory
-from rarenode.models.encoder import Encoder, layout_of, make_crop, require_module
+from rarenode.models.encoder import Encoder, check_weights, layout_of, make_crop, require_module
 from rarenode.models.model import check_arrays
 
 MOST_NUMBER, MOST_CHARACTERS = 100_000, 100_000
@@ -78,7 +78,7 @@ def materialised(encoder: Encoder, arrays: Mapping[str, NDArray[Any]]) -> Encode
     """An encoder of `from_description` with its weights; memory is taken only now.
 
     Raises:
-        ArgumentError: the weights are not those of such a network.
+        ArgumentError: the weights are not those of such a network, or cannot be used.
     """
     check_arrays(arrays, layout_of(encoder.module))
     for name, array in arrays.items():
@@ -87,12 +87,8 @@ def materialised(encoder: Encoder, arrays: Mapping[str, NDArray[Any]]) -> Encode
     if any(value.is_meta for value in encoder.module.state_dict().values()):
         assert encoder.config is not None  # noqa: S101 (only networks of the library are built without memory)
         encoder = replace(encoder, module=built(encoder.config))
-        return encoder.with_arrays(arrays)
-    loaded, size = encoder.with_arrays(arrays), encoder.crop.size
-    with torch.no_grad():
-        shape = tuple(loaded.module.eval()(torch.zeros(1, 3, size, size)).shape)
-    if shape != (1, encoder.width):
-        raise ArgumentError(f"its encoder returns the shape {shape}; (1, {encoder.width}) was expected")
+    loaded = encoder.with_arrays(arrays)
+    check_weights(loaded)
     return loaded
 
 

@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 
 from rarenode._io.text import counted
-from rarenode.errors import ArgumentError
+from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models.ensemble import MlpEnsemble, Parameters
 from rarenode.models.model import Floats, Layout, Output, check_arrays, check_input
@@ -150,6 +150,8 @@ def mean_probs(
     unsure = None if kind is None else np.empty_like(probs)
     for rows in _blocks(len(X), shape):
         free = _sigmoid(logits(X[rows]))
+        if np.isnan(free).any():
+            raise DataError("the network returned NaN: its weights, or the features, are too large")
         members = constrain(free, hierarchy)
         total = np.zeros(members.shape[1:], dtype=np.float64)
         for member in members:

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 
-from rarenode._io.files import is_dir
+from rarenode._io.files import is_dir, is_file
 from rarenode._io.text import counted
 from rarenode.config.choices import UNTRAINED
 from rarenode.errors import ArgumentError, MissingFileError
@@ -30,6 +30,7 @@ from rarenode.models.encoder import (
     RESIZE_RATIO,
     SIZE,
     Encoder,
+    check_weights,
     make_crop,
     mixed,
 )
@@ -75,7 +76,7 @@ def load_encoder(
             training factor of the paper.
 
     Raises:
-        ArgumentError: the transformers library is not installed, or has no such model.
+        ArgumentError: the transformers library is not installed, or has no such model; or its weights cannot be used.
         MissingFileError: the weights are not on this machine, and ``download`` is not set.
     """
     is_random = name.startswith(UNTRAINED)
@@ -93,6 +94,11 @@ def load_encoder(
     model, config = _pretrained(plain, download)
     encoder = _with_processor(name, config, _processor_of(plain, download), size)
     encoder = replace(encoder, module=Backbone(model))
+    try:
+        check_weights(encoder)
+    except ArgumentError as error:
+        path = Path(plain) / "model.safetensors"
+        raise ArgumentError(f"{path if is_file(path) else plain}: {error}") from None
     if factor is None:
         return encoder
     return mixed(encoder, replace(encoder, module=_random(config, seed)), factor)

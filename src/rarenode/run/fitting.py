@@ -85,7 +85,7 @@ def fit_in_folder(
         locks.enter_context(sole_use(run.folder))
         for part in fold_folders(run.folder):
             locks.enter_context(sole_use(part))
-        is_new = not is_finished(run, rows, settings, resume)
+        is_new = not is_finished(run, rows, validation, settings, resume)
         if is_new:
             run.files.write_start(rows.name, settings, data, options, hierarchy, valid)
             run.files.write_examination(rows)
@@ -147,7 +147,7 @@ def nothing_left_if_refused(run: Run) -> Iterator[None]:
         raise
 
 
-def is_finished(run: Run, rows: Dataset, settings: Settings, resume: bool) -> bool:
+def is_finished(run: Run, rows: Dataset, valid: Dataset | None, settings: Settings, resume: bool) -> bool:
     """Whether this very training is done; another one in the folder is an error."""
     require_free(run, resume)  # again: another process may have been faster
     if run.files.is_begun:
@@ -159,6 +159,8 @@ def is_finished(run: Run, rows: Dataset, settings: Settings, resume: bool) -> bo
     model, problems = run.model, []
     if model.fingerprints.get("data") != rows.with_labels_only().fingerprint:
         problems.append("the training rows are not the same")
+    if model.fingerprints.get("validation") != (None if valid is None else valid.with_labels_only().fingerprint):
+        problems.append("the validation rows are not the same")
     if model.hierarchy != rows.hierarchy:
         problems.append("the hierarchy is not the same")
     _require_same(run, model.settings.decisive, settings, problems)

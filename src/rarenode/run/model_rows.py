@@ -118,14 +118,23 @@ def own_unseen_rows(run: Run, root: Root, options: Options = None) -> Unseen:
     valid, validation = run.files.start().valid, None
     if valid is not None:
         validation = validation_rows(valid, training_rows(opened, model.settings)[0], reading, root)
+    elif isinstance(opened, Dataset) and "validation" in model.fingerprints:
+        raise ArgumentError(f"{run.folder} does not say which file its validation rows are from; name the data")
     opened, validation = usable_data(opened, validation, model.encoder, model.settings)
     rows = training_rows(opened, model.settings)[0].with_labels_only()
-    if replace(rows, scored=model.scored).fingerprint != model.fingerprints.get("data"):
-        raise DataError(f"{rows.name} has changed since {run.folder} was trained on it; name the rows to evaluate")
+    _require_unchanged(run, rows, "data")
+    if validation is not None:
+        _require_unchanged(run, validation.with_labels_only(), "validation")
     unseen = unseen_rows(run, opened, rows, validation)
     if unseen is None:
         raise ArgumentError(f"{run.folder} was trained on all rows of {rows.name}; name other rows")
     return unseen
+
+
+def _require_unchanged(run: Run, rows: Dataset, name: str) -> None:
+    """Make sure that these are the rows whose fingerprint the model keeps under a name."""
+    if replace(rows, scored=run.model.scored).fingerprint != run.model.fingerprints.get(name):
+        raise DataError(f"{rows.name} has changed since {run.folder} was trained on it; name the rows to evaluate")
 
 
 def _own_files(run: Run, options: Options) -> tuple[Data, Mapping[str, Any]]:

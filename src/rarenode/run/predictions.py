@@ -319,6 +319,7 @@ def _json_lines(frame: Any, predictions: Predictions, choice: Choice) -> Iterato
 
 def _write_parquet(parts: Iterable[Predictions], path: Path, choice: Choice) -> int:
     """Parquet, part after part; polars pulls the parts while it writes."""
+    from polars.exceptions import ComputeError  # noqa: PLC0415
     from polars.io.plugins import register_io_source  # noqa: PLC0415
 
     frames = (each.to_frame(choice) for each in parts)
@@ -333,7 +334,10 @@ def _write_parquet(parts: Iterable[Predictions], path: Path, choice: Choice) -> 
             yield frame if columns is None else frame.select(columns)
 
     with path.open("wb") as file:  # polars takes no path that is not UTF-8
-        register_io_source(pull, schema=first.schema).sink_parquet(file)
+        try:
+            register_io_source(pull, schema=first.schema).sink_parquet(file)
+        except ComputeError as error:  # also if the disk is full
+            raise OSError(str(error).rpartition("underlying IO error: ")[2]) from None
     return lines
 
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from rarenode._io.files import exists
 from rarenode.data.dataset import Dataset, DatasetSplits
-from rarenode.errors import ResumeError
 from rarenode.models import Output
 from rarenode.report import RunReport, report_on_predictions
 from rarenode.run.files import HELD_OUT
@@ -53,9 +52,6 @@ def unseen_rows(run: Run, opened: Dataset | DatasetSplits, rows: Dataset, valid:
 
     Returns:
         Test rows, or else validation or held-out rows; None if all were used for training.
-
-    Raises:
-        ResumeError: these are other validation rows than those of the training.
     """
     if isinstance(opened, DatasetSplits):
         test = opened.test.with_labels_only()
@@ -67,8 +63,6 @@ def unseen_rows(run: Run, opened: Dataset | DatasetSplits, rows: Dataset, valid:
     support = held_out["training_support"]
     if valid is not None:
         labelled = valid.with_labels_only()
-        if len(labelled) != len(held_out["rows"]):
-            raise ResumeError(f"{valid.name or 'the validation rows'}: they are not those of the training")
         about, left_out = f"{valid.name}, validation rows", len(valid) - len(labelled)
         return Unseen(labelled, about, left_out=left_out, training_support=support, fitted_here=True)
     order = np.argsort(held_out["rows"], kind="stable")  # `take` keeps the order of the data

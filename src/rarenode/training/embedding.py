@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode._io.progress import Progress
-from rarenode._io.text import counted, printable
+from rarenode._io.text import counted, shortened
 from rarenode.data.dataset import Dataset
-from rarenode.data.decoding import Crop, decode, to_square
+from rarenode.data.decoding import Crop, decode, in_turn, to_square
 from rarenode.data.images import DIGEST_BYTES, Images
 from rarenode.engines import available_threads, limited_threads
-from rarenode.errors import DataError
+from rarenode.errors import DataError, FileFormatError
 from rarenode.models.encoder import ROWS_ON_DEVICE, Encoder
 from rarenode.training.embedding_cache import EmbeddingCache, cache_folder
 
@@ -201,6 +201,8 @@ def check_headers(
     def problem(row: int) -> str:
         try:
             images.file(row).check()
+        except FileFormatError:  # of the archive that all pictures are in
+            raise
         except DataError as error:
             return str(error)
         return ""
@@ -277,7 +279,7 @@ def _require_usable(parts: Sequence[Dataset], problems: Sequence[Mapping[int, st
     names = ", ".join(dict.fromkeys(part.name for part, _ in concerned if part.name))
     described = f"{describe_problems(images, together)}; replace them, or leave them out (--skip-bad-images)"
     error = DataError(f"{names}: {described}" if names else described)
-    error.details = tuple(f"{images.file(row)}: {text}" for row, text in sorted(together.items()))
+    error.details = tuple(f"{shortened(images.file(row))}: {text}" for row, text in sorted(together.items()))
     error.rows = len(images)
     raise error
 
@@ -303,7 +305,7 @@ def _without(part: Dataset, problems: Mapping[int, str]) -> Dataset:
 
 def describe_problems(images: Images, problems: Mapping[int, str]) -> str:
     """Which pictures cannot be used, and why."""
-    shown = [f"{printable(images.file(row))}: {text}" for row, text in sorted(problems.items())[:MOST_SHOWN]]
+    shown = [f"{shortened(images.file(row))}: {text}" for row, text in sorted(problems.items())[:MOST_SHOWN]]
     more = f"; and {len(problems) - MOST_SHOWN:,} more" if len(problems) > MOST_SHOWN else ""
     head = f"{counted(len(problems), 'picture')} of {len(images):,} cannot be used"
     return f"{head} ({'; '.join(shown)}{more})"
@@ -327,23 +329,38 @@ class _Decoded:
 def _decoded(
     images: Images, rows: NDArray[np.int64], crop: Crop, n_jobs: int | None, is_known: Callable[[bytes], bool]
 ) -> Iterator[tuple[int, bytes, _Decoded | str | None]]:
-    """Each row with the digest of its picture, and its pixels; None if it is known already, or what is wrong."""
+    """Each row with the digest of its picture, and its pixels; None if it is known already, or what is wrong.
+
+    A picture that fails is tried once more after all others, alone: it may have lacked memory, which not every decoder
+    says, and the number of threads must not decide which pictures can be used.
+    """
 
     def work(row: int) -> tuple[bytes, _Decoded | str | None]:
+        digest = bytes(DIGEST_BYTES)
         try:
             content = images.file(row).read()
-        except DataError as error:
-            return bytes(DIGEST_BYTES), str(error)
-        digest = hashlib.sha256(content).digest()
-        if is_known(digest):
-            return digest, None
-        try:
-            decoded = decode(content, crop.resize)
+            digest = hashlib.sha256(content).digest()
+            if is_known(digest):
+                return digest, None
+            with in_turn(content, crop.resize):
+                decoded = decode(content, crop.resize)
+                return digest, _Decoded(to_square(decoded.image, crop).reshape(-1), decoded.note)
+        except FileFormatError:  # of the archive that all pictures are in
+            raise
         except DataError as error:
             return digest, str(error)
-        return digest, _Decoded(to_square(decoded.image, crop).reshape(-1), decoded.note)
+        except MemoryError:
+            return digest, "it needs more memory than there is"
 
+    failed: list[int] = []
     for row, (digest, result) in _in_threads(work, rows, n_jobs, min(AHEAD, BYTES_AHEAD // (3 * crop.size**2))):
+        if isinstance(result, str):
+            failed.append(row)
+            continue
+        images.keep_digest(row, digest)
+        yield row, digest, result
+    for row in failed:
+        digest, result = work(row)
         images.keep_digest(row, digest)
         yield row, digest, result
 

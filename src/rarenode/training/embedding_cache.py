@@ -22,7 +22,7 @@ from platformdirs import user_cache_path
 from safetensors import SafetensorError, safe_open
 
 from rarenode._io.arrays import Arrays, Layout, read_arrays, read_note, write_arrays
-from rarenode._io.files import is_dir, replacing
+from rarenode._io.files import is_dir, remove_abandoned, replacing
 from rarenode.data.images import DIGEST_BYTES
 from rarenode.errors import FileFormatError
 
@@ -47,7 +47,10 @@ class EmbeddingCache:
         self._new: dict[bytes, tuple[NDArray[np.float32], str]] = {}
         self._since = monotonic()
         self._warned = False
-        for path in sorted(folder.glob(f"*{SUFFIX}")) if is_dir(folder) else []:
+        if not is_dir(folder):
+            return
+        remove_abandoned(folder)
+        for path in sorted(folder.glob(f"*{SUFFIX}")):
             try:
                 with safe_open(path, framework="numpy") as content:
                     digests = content.get_tensor("digests")

@@ -85,6 +85,8 @@ def fit_model(
         _require_enough_rows(data, settings)
     fitted = _fit(data, settings, valid, how)
     known = {**fitted.model.fingerprints, "settings": settings.fingerprint, "data": data.fingerprint}
+    if valid is not None:
+        known["validation"] = valid.with_labels_only().fingerprint
     # The last training of cross_fit has its own number of epochs, and that of hold_out its own rows; the model keeps
     # what the caller gave.
     model = replace(fitted.model, settings=settings, fingerprints=known, n_counted=data.n_counted)

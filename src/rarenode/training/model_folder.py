@@ -327,14 +327,15 @@ def _read_encoder(
         raise MissingFileError(f"{folder} does not contain a complete model: {ENCODER} is missing")
     try:
         encoder = from_description(record.model_dump(), module, read_shapes(path))
-        arrays = read_arrays(path, layout_of(encoder.module))
-        if fingerprints.get("encoder_parameters") != _sha256(path):
-            raise FileFormatError(
-                path, None, f"its sha256 is not the one in {RECORD}: it is damaged, or another model's"
-            )
-        return materialised(encoder, arrays)
     except ArgumentError as error:
         raise FileFormatError(folder / RECORD, None, f"encoder: {error}") from None
+    arrays = read_arrays(path, layout_of(encoder.module))
+    if fingerprints.get("encoder_parameters") != _sha256(path):
+        raise FileFormatError(path, None, f"its sha256 is not the one in {RECORD}: it is damaged, or another model's")
+    try:
+        return materialised(encoder, arrays)
+    except ArgumentError as error:
+        raise FileFormatError(path, None, f"its encoder cannot be used: {error}") from None
 
 
 def _layout(path: Path, record: ModelFile) -> tuple[str, dict[str, Any], Layout]:

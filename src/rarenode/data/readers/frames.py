@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from rarenode._io.delimited import check_header, guess_delimiter, header_names, read_records, read_text, suffix_of
-from rarenode._io.files import is_dir, is_file
+from rarenode._io.files import identity, is_dir, is_file, require_unchanged
 from rarenode.data.features import frame_from_pandas
 from rarenode.errors import DataError, FileFormatError, MissingFileError
 
@@ -144,6 +144,7 @@ def scan_table(sources: Sequence[Any], text_columns: TextColumns, rows: int) -> 
             yield replace(table, frame=table.frame[first : first + rows], ids=ids, first_row=first)
         return
     paths = [Path(source) for source in sources]
+    known = {path: identity(path) for path in paths if is_file(path)}
     counts = [_collect(path, _scan(path).select(pl.len())).item() for path in paths]
     files = tuple(zip(paths, counts, strict=True))
     if not any(counts):
@@ -154,6 +155,7 @@ def scan_table(sources: Sequence[Any], text_columns: TextColumns, rows: int) -> 
         _check_same_columns(paths[0], names, path, _scan(path).collect_schema().names())
         for first in range(0, count, rows):
             part = _without_missing(_collect(path, _scan(path).slice(first, rows)))
+            require_unchanged(path, known[path])
             yield Table(part, files, first_row=before + first, decimal_commas=_decimal_commas(part))
         before += count
 

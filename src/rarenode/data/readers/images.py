@@ -17,8 +17,8 @@ from typing import Any
 
 import polars as pl
 
-from rarenode._io.files import exists, is_dir
-from rarenode._io.text import counted, storable
+from rarenode._io.files import exists, identity, is_dir
+from rarenode._io.text import counted, shortened, storable
 from rarenode.data.dataset import Dataset
 from rarenode.data.decoding import SUFFIXES
 from rarenode.data.images import ImageFile, Images, find_names, is_archive, list_names
@@ -95,19 +95,21 @@ def images_of(
         _candidates(name, None if sites is None else (sites[0][row], sites[1][row])) if row not in is_blank else []
         for row, name in enumerate(wanted)
     ]
+    archive = identity(root) if is_archive(root) else None
     found = find_names(candidates, root)
     if not any(found) and options.images is None and in_training is not None and exists(in_training):
         there = find_names(candidates, Path(in_training))
         if all(name is not None or row in is_blank for row, name in enumerate(there)):
             found, root = there, Path(in_training)
+            archive = identity(root) if is_archive(root) else None
             text = f"{table.name}: its pictures are not beside it, but in {root}, as in training; those are used"
             warnings.warn(f"{text} (--images names another folder)", RuntimeWarning, stacklevel=2)
     if not any(found):
-        tried = ", ".join(str(root / name) for name in next(filter(None, candidates))[:3])
+        tried = ", ".join(shortened(root / name) for name in next(filter(None, candidates))[:3])
         where = "" if options.images is not None else "; --images names the folder or zip archive that has them"
         what = f"none of its {counted(len(wanted), 'picture')} is there; looked for {tried} and so on"
         raise DataError(f"{table.name}: {what}{where}")
-    files = (ImageFile(root, name or wanted[row], is_blank=row in is_blank) for row, name in enumerate(found))
+    files = (ImageFile(root, name or wanted[row], row in is_blank, archive) for row, name in enumerate(found))
     return Images(files), options.model_copy(update=update), table
 
 
