@@ -39,7 +39,7 @@ CONTROL = ("Cc", "Zl", "Zp")
 
 
 def image_columns(options: TableOptions, expected: Expected | None, names: Sequence[str]) -> list[str]:
-    """The columns that may, together, name a picture, as far as they are there; none if rows are no pictures."""
+    """The existing columns that may, together, name a picture; empty if rows are not pictures."""
     if not (options.has_images if expected is None else expected.images):
         return []
     return [*_likely_columns(options, names), *(name for name in SITE if name in names)]
@@ -48,7 +48,7 @@ def image_columns(options: TableOptions, expected: Expected | None, names: Seque
 def images_of(table: Table, options: TableOptions) -> tuple[Images, TableOptions, Table]:
     """The pictures that a table names, one in each row; and the options with their column, which is also the id.
 
-    Whether each file is there is found out when it is read. Where only dataset, site and image together are unique,
+    Missing files are reported when they are read. Where only dataset, site and image together are unique,
     they are the ids, which the table that is returned then has.
 
     Raises:
@@ -176,7 +176,7 @@ def read_images(
 
 
 def _require_no_columns(root: Path, options: TableOptions, *, is_new: bool) -> None:
-    """Refuse options that name columns, which only a table has; those that a model keeps are of its own table."""
+    """Refuse options for tables. A model may have been trained on a table, so its own column options are ignored."""
     columns = ("id", "image", "features", "ignore", "weight", "partition") if is_new else ()
     given = next((name for name in ("images", *columns) if getattr(options, name)), None)
     if given is not None:
