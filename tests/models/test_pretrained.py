@@ -266,7 +266,7 @@ def test_models_that_look_at_no_pictures(tmp_path: Path) -> None:
         vocab_size=20, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8
     )
     transformers.BertModel(config).save_pretrained(tmp_path)
-    with pytest.raises(ArgumentError, match="cannot look at pictures"):
+    with pytest.raises(ArgumentError, match="are not image models"):
         load_encoder(str(tmp_path))
 
 
@@ -279,7 +279,7 @@ def test_sizes_and_names(encoder_folder: Path) -> None:
             load_encoder(empty)
     with pytest.raises(ArgumentError, match=r"a picture of 4096 x 4096 pixels takes an array"):
         load_encoder("random:vit", size=4096)
-    with pytest.raises(ArgumentError, match=r"cannot look at pictures of 3 x 3 pixels"):
+    with pytest.raises(ArgumentError, match=r"does not accept pictures of 3 x 3 pixels"):
         load_encoder("random:dinov2", size=3)
 
 

@@ -497,7 +497,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "parents": (edit(lambda r: r["parents_together"].pop()), "parents_together has 19 values"),
     "fewer parents": (edit(lambda r: r.update(parents_together=[0] * 20)), "parents_together: a node has more rows"),
     "column": (edit(lambda r: r["hierarchy"]["edges"].append([0, 99])), "column"),
-    "cycle": (edit(lambda r: r["hierarchy"]["edges"].append(r["hierarchy"]["edges"][0][::-1])), "hierarchy is none"),
+    "cycle": (edit(lambda r: r["hierarchy"]["edges"].append(r["hierarchy"]["edges"][0][::-1])), "hierarchy is invalid"),
     "edges": (edit(lambda r: r["hierarchy"]["edges"].pop()), "not the one that the model was trained with"),
     "order": (edit(lambda r: r["hierarchy"]["nodes"].reverse()), "hierarchy"),
     "unscored": (edit(lambda r: r.update(unscored=["nobody"])), "unscored node 'nobody'"),

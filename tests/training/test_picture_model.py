@@ -119,7 +119,7 @@ CONFIGS: list[Any] = [
     ({"model_type": "efficientnet", "width_coefficient": 10_000.0}, "weights"),
     ({"model_type": "swin", "window_size": 10_000}, "encoder"),
     ({"model_type": "swinv2", "window_size": 5_000}, "encoder"),
-    ({"model_type": "rt_detr", "anchor_image_size": [10_000, 10_000]}, "cannot look at pictures"),
+    ({"model_type": "rt_detr", "anchor_image_size": [10_000, 10_000]}, "are not image models"),
     ({"model_type": "detr"}, "encoder"),
 ]
 

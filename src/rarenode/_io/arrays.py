@@ -1,4 +1,4 @@
-"""Named arrays in a safetensors file: nothing in it is executed, and nothing is allocated on its word alone.
+"""Named arrays in a safetensors file: nothing in it is executed, and sizes are checked before memory is allocated.
 
 The reader says beforehand which arrays it expects, of which type and shape. The size of the file is compared with
 that before it is opened, and what the file declares before a single array is read. Where arrays have a note, a

@@ -83,7 +83,7 @@ def doctor(
     \b
     Exit codes:
       0    nothing to worry about, or only notes
-      1    errors, which stand in the way of training, or data or a run that cannot be read
+      1    errors, which prevent training, or data or a run that cannot be read
       2    an option that does not exist or has an impossible value
       3    warnings
 

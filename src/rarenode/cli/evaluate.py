@@ -30,8 +30,8 @@ def evaluate(
         typer.Argument(
             metavar="[DATA]...",
             help="Tables of one kind, an ARFF file, a folder or zip archive of pictures in folders that name their "
-            "labels, or a name from `rarenode data list`; default: the data of RUN, as far as it was not trained on "
-            "them.",
+            "labels, or a name from `rarenode data list`; default: the rows of RUN's own data that it was not trained "
+            "on.",
             show_default=False,
         ),
     ] = None,
@@ -53,8 +53,8 @@ def evaluate(
     challenges, each with its threshold. Coverage is the share of rows with a prediction at that of F-max. S-min is in
     bits; less is better.
 
-    Without DATA, the rows are those of the data that RUN was fitted to which it was not trained on: the test rows, or
-    else the validation rows, or the held-out rows with the predictions of the models that did not see them. The first
+    Without DATA, the model is evaluated on rows of RUN's own data that it was not trained on: the test rows, or else
+    the validation rows, or else the held-out rows, with the predictions of the models that did not see them. The first
     line says which.
 
     Rows without labels are left out. Scores on rows that the model was trained on are too high; a note says so where

@@ -15,7 +15,7 @@ app = typer.Typer(
     help="""Look at a hierarchy, check its file, and convert it.
 
     \b
-    Formats, told by the suffix and the columns of FILE:
+    Formats, recognised by the suffix and the columns of FILE:
       .obo                   an ontology, such as the Gene Ontology
       .json                  nested names, a list of paths, or an object with edges
       columns parent, child  a list of edges
@@ -71,7 +71,7 @@ def check(
         for problem in problems:
             print(f"{file}: {printable(problem)}")
         if tree is not None:
-            print(f"{file}: {tree!r}; nothing stands in the way" if not problems else f"{file}: {tree!r}")
+            print(f"{file}: {tree!r}; no problems found" if not problems else f"{file}: {tree!r}")
     if wrong:
         raise typer.Exit(1)
 

@@ -31,7 +31,7 @@ def report(
             metavar="DATA",
             help="Labelled rows to report on: a table, an ARFF file, a folder or zip archive of pictures in folders "
             "that name their labels, or a name from `rarenode data list`.",
-            show_default="the data of RUN, as far as it was not trained on them",
+            show_default="the rows of RUN's own data that it was not trained on",
         ),
     ] = None,
     split: Split = None,

@@ -21,7 +21,7 @@ time, and a very large picture that is going to be scaled down is reduced meanwh
 each pixel at most, but 16 for one of WebP, whose decoder keeps several copies. Threads that decode `in_turn` take no
 more than `BYTES_AT_ONCE` together, or as much as one larger picture needs.
 
-What Pillow has to say about large pictures and odd metadata is not shown: it does not name the file.
+Warnings of Pillow about large pictures and odd metadata are suppressed: they do not name the file.
 """
 
 from __future__ import annotations

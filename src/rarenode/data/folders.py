@@ -1,7 +1,7 @@
 """The files in a folder and in all folders below it, links to folders included.
 
 Every folder is read once, however many links lead to it, so that a picture is never in the training rows under one name
-and in the test rows under another, and a link to a folder above it does not lead round in a circle.
+and in the test rows under another, and a link to a parent folder does not cause an endless loop.
 """
 
 from __future__ import annotations

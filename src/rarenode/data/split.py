@@ -112,7 +112,7 @@ def _deal(labels: NDArray[np.bool_], shares: Sequence[float], seed: int) -> NDAr
 
 
 class _Deal:
-    """Rows on their way to sides. It takes rows in their order, which whoever calls has shuffled."""
+    """Assigns rows to sides, in the given order; the caller shuffles them."""
 
     def __init__(self, matrix: Any, shares: NDArray[np.float64]) -> None:
         rows, nodes = matrix.shape

@@ -1,6 +1,6 @@
 """`examine`: what to know about rows and their labels before a model is trained on them.
 
-Each `Finding` says what was seen, where, and what to do about it. An error stands in the way of training; a warning
+Each `Finding` says what was seen, where, and what to do about it. An error prevents training; a warning
 makes results worse or misleading; a note is good to know.
 """
 
@@ -158,7 +158,7 @@ def _levels(data: Dataset, support: NDArray[np.int64]) -> tuple[Level, ...]:
 
 
 def _obstacles(data: Dataset, support: NDArray[np.int64]) -> Iterator[Finding]:
-    """What stands in the way of training on labelled rows."""
+    """Errors that prevent training on labelled rows."""
     where = data.name or "the data"
     if not len(data):
         yield Finding("error", "labels", f"{where}: no row has labels", "name the column of labels (--labels)")

@@ -95,7 +95,7 @@ class Problem:
 
 
 def check(draft: Draft) -> list[Problem]:
-    """All that is wrong or odd, errors first: an error stands in the way of a hierarchy."""
+    """All problems, errors first; with an error, no hierarchy can be made."""
     found = [*_edge_problems(draft), *_cycles(draft), *_name_problems(draft)]
     if not draft.nodes:
         found.append(Problem("error", None, "it has no nodes"))

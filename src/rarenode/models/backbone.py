@@ -21,18 +21,18 @@ from rarenode.errors import ArgumentError
 from rarenode.models.budget import Budget, within
 
 OPERATIONS, OPERATIONS_BY_ARRAY = 1_000, 12
-"""What it may take to build a network, or to look at a picture, for each array of weights; 2 to 8 are usual."""
+"""Limits on building a network, or on encoding a picture, for each array of weights; 2 to 8 are usual."""
 NUMBERS, NUMBERS_BY_WEIGHT = 1 << 24, 4
-"""What it may take to build it, for each weight; 2 are usual, to make and to fill the arrays, and some small tables."""
+"""Limits on building it, for each weight; 2 are usual, to make and to fill the arrays, and some small tables."""
 MOST_WORK, MOST_ARRAY = 1 << 34, 1 << 28
 """What all operations on one picture may return together, and each of them: seconds, and a few gigabytes. A ResNet-50
 takes pictures of 4,096 pixels on each side, a ViT of 1,024."""
 IMAGE_MODELS = (
     "MODEL_FOR_IMAGE_MAPPING_NAMES", "MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES", "MODEL_FOR_BACKBONE_MAPPING_NAMES"
 )  # fmt: skip
-"""Where the library lists models that look at pictures."""
+"""Where the library lists image models."""
 VISION = "vision_model"
-"""So end the types of parts that do, of models that also read."""
+"""The image part of a model for images and text has a type that ends in this."""
 
 
 class Backbone(torch.nn.Module):
@@ -57,7 +57,7 @@ class Backbone(torch.nn.Module):
 
 
 def transformers_library() -> Any:
-    """The transformers library, told to be quiet.
+    """The transformers library, with log messages and progress bars turned off.
 
     Raises:
         ArgumentError: it is not installed.
@@ -73,17 +73,17 @@ def transformers_library() -> Any:
 
 
 def check_type(model_type: Any) -> None:
-    """Make sure that it is a type of model that looks at pictures.
+    """Make sure that this is a type of image model.
 
     Raises:
-        ArgumentError: it is none.
+        ArgumentError: it is not.
     """
     if not isinstance(model_type, str):
         raise ArgumentError("the encoder has no model_type")
     lists = transformers_library().models.auto.modeling_auto
     is_listed = any(model_type in getattr(lists, name, {}) for name in IMAGE_MODELS)
     if not (is_listed or model_type.endswith(VISION)):
-        raise ArgumentError(f"models of the type {model_type[:80]!r} cannot look at pictures, or are not known")
+        raise ArgumentError(f"models of the type {model_type[:80]!r} are unknown, or are not image models")
 
 
 def built(config: Mapping[str, Any]) -> Backbone:
@@ -111,10 +111,10 @@ def without_memory(config: Mapping[str, Any], shapes: Collection[tuple[int, ...]
     Raises:
         ArgumentError: it cannot be built, or takes more.
     """
-    what, budget = "to build the encoder", Budget(sys.maxsize, sys.maxsize)
+    what, budget = "building the encoder", Budget(sys.maxsize, sys.maxsize)
     if shapes is not None:
         weights = sum(map(math.prod, shapes))
-        what = f"to build the encoder, which has {weights:,} weights in {counted(len(shapes), 'array')},"
+        what = f"building the encoder, which has {weights:,} weights in {counted(len(shapes), 'array')},"
         budget = Budget(_operations(len(shapes)), NUMBERS + NUMBERS_BY_WEIGHT * weights)
     try:
         _import_code(config["model_type"])
@@ -139,7 +139,7 @@ def width_of(network: Backbone, size: int) -> int:
     Raises:
         ArgumentError: it takes no such pictures, or too much time or memory for them.
     """
-    what = f"for the encoder to look at a picture of {size} x {size} pixels"
+    what = f"encoding a picture of {size} x {size} pixels"
     budget = Budget(_operations(len(network.state_dict())), MOST_WORK, MOST_ARRAY)
     try:
         with within(budget, what), torch.device("meta"), torch.no_grad():
@@ -147,7 +147,7 @@ def width_of(network: Backbone, size: int) -> int:
     except ArgumentError:
         raise
     except Exception as error:  # it takes text, sound, or larger pictures
-        what = f"the encoder cannot look at pictures of {size} x {size} pixels"
+        what = f"the encoder does not accept pictures of {size} x {size} pixels"
         raise ArgumentError(f"{what}: {str(error).strip()[:200]}") from None
     return int(width)
 

@@ -1,9 +1,9 @@
-"""What building and running a network may cost, found out on torch's meta device, where tensors have no memory.
+"""Limits on the cost of building and running a network, measured on torch's meta device, where tensors have no memory.
 
-A description of a network is a few numbers, and what they ask for may grow with any power of them: layers, tables of
-positions, loops over pairs of pixels. So the cost is not guessed from them. The network is built and run without
-memory, and stopped as soon as it has taken more than it may: operations of torch, the numbers in the tensors that they
-return, and calls of functions, because what Python does by itself takes as long as ever.
+The description of a network is a few numbers, and its cost may grow with any power of them: layers, tables of
+positions, loops over pairs of pixels. So the cost is measured, not estimated. The network is built and run on the meta
+device, and stopped as soon as it exceeds a limit: on torch operations, on the numbers in the tensors that they return,
+or on function calls, since plain Python code takes as long on the meta device as on any other.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ MOST_CALLS = 5_000_000
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be taken."""
+    """The largest allowed cost."""
 
     operations: int
-    """Of torch."""
+    """Torch operations."""
     total: int
-    """The numbers in all tensors that they return."""
+    """Numbers in all tensors that they return."""
     largest: int = sys.maxsize
-    """Those in any one of them."""
+    """Numbers in any one of these tensors."""
     calls: int = MOST_CALLS
-    """Functions that are called."""
+    """Function calls."""
 
 
 class _Exceeded(BaseException):
-    """Not an `Exception`, so that no code on the way takes it for an error of its own."""
+    """A limit was exceeded. It is a `BaseException`, so that ``except Exception`` in the library does not catch it."""
 
 
 @contextmanager
 def within(budget: Budget, what: str) -> Iterator[None]:
-    """Stop what is done meanwhile, in this thread, when it takes more than it may.
+    """Stop the code of a ``with`` block, in this thread, when it exceeds a budget.
 
     Args:
-        budget: what it may take.
-        what: what is done, for the error.
+        budget: the limits.
+        what: what the block does, for the error message.
 
     Raises:
-        ArgumentError: it takes more.
+        ArgumentError: a limit was exceeded.
     """
     left = budget.calls
 

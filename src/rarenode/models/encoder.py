@@ -29,7 +29,7 @@ from rarenode.models.pixels import PixelEncoder, PixelInput
 
 IMAGENET_MEAN, IMAGENET_DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 SIZE, RESIZE_RATIO = 224, 256 / 224
-"""Where a model does not say what it wants."""
+"""Used where a model does not specify its input."""
 MOST_SIZE = 4_096
 DECIMALS = 3
 """Of the embedding that a fingerprint contains; more would differ between machines."""
@@ -157,11 +157,11 @@ class Encoder:
         return self.rows_together * min(threads, max(1, VALUES_IN_PARALLEL // (self.rows_together * self.input.width)))
 
     def encode(self, pixels: NDArray[np.uint8], threads: int = 1) -> Floats:
-        """Embeddings (rows, width) of pixels (rows, size * size * 3). A row's do not depend on the other rows.
+        """Compute embeddings (rows, width) of pixels (rows, size * size * 3).
 
-        With a network of the transformers library, on the CPU, they do not depend on the number of threads either: each
-        computes batches of its own. A network of another kind is computed with all threads that torch uses, which may
-        sum in another order than a different number of them; the last digits are then others.
+        The embedding of a row does not depend on the other rows. For a network of the transformers library on the CPU,
+        it does not depend on the number of threads either: each thread computes whole batches. Any other network is
+        computed with torch's own threads, and the last digits may depend on their number.
         """
         result = np.empty((len(pixels), self.width), dtype=np.float32)
         rows, network = self.rows_together, self._fast
@@ -260,7 +260,7 @@ def _single_threads(number: int) -> Iterator[ThreadPoolExecutor]:
 
 
 def _code_of(module: torch.nn.Module) -> str:
-    """The source of all classes in a network that are not torch's own, as far as it can be had."""
+    """The source code of all classes in a network that are not torch's own, where it is available."""
     kinds = {type(part) for part in module.modules() if not type(part).__module__.startswith("torch.")}
     found = []
     for kind in sorted(kinds, key=lambda kind: kind.__qualname__):

@@ -29,7 +29,7 @@ Change = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class PixelInput:
-    """What an encoder wants: the size of images, and how they are normalised."""
+    """The input of an encoder: the size of images, and how they are normalised."""
 
     size: int
     """Height and width."""
@@ -75,7 +75,7 @@ class PixelEncoder(torch.nn.Module):
 
     Args:
         module: from normalised images (rows, 3, size, size), float32, to features (rows, width).
-        pixels: what images it wants.
+        pixels: the size and normalisation of its images.
 
     Its weights become float32, in which they are trained and kept. It starts in evaluation mode. In memory the channels
     come last, in images as in weights: so convolutions are fastest.

@@ -39,7 +39,7 @@ class Evaluation:
     thresholds: str
     """How the thresholds were chosen, in words."""
     trained_on: bool
-    """Whether the model was trained on these rows, as far as is known."""
+    """Whether the model is known to have been trained on these rows."""
     hierarchical: dict[str, HierarchicalScores]
     """By aspect, hierarchical precision, recall and F1 of the decisions; without namespaces the only aspect is all."""
     cafa: dict[str, CafaScores]

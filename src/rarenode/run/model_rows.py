@@ -1,4 +1,4 @@
-"""Rows for the model of a run: read as its own were, with their labels or without; or its own rows, found again."""
+"""Rows for the model of a run: read like its training rows, with or without labels; or the run's own rows."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def rows_to_examine(run: Run, data: list[str | Path], options: Options, root: Ro
 
 
 def was_trained_on(run: Run, rows: Dataset, split: SplitName | None) -> bool:
-    """Whether these rows were used for training, as far as is known: the same rows, split or file."""
+    """Whether these are known to be training rows: the same rows, split or file."""
     model = run.model
     if rows.name in catalogue():
         return rows.name == model.source and split in ("train", "valid")

@@ -27,7 +27,7 @@ def has_images(opened: Dataset | DatasetSplits) -> bool:
 
 
 def pictures_of(rows: Dataset) -> Images | None:
-    """The pictures of rows, for a report; None if they are none."""
+    """The pictures of rows, for a report; None if rows are not pictures."""
     return rows.X if isinstance(rows.X, Images) else None
 
 

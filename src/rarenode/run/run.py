@@ -91,7 +91,7 @@ class Run:
             resume: continue a training that was stopped; if it is finished, write only a report that is not there.
             report: also write ``report.html``, about rows that were not used for training. If there are none, or if
                 ``held_out.safetensors`` of a finished run was removed, there is no report.
-            encoder: what looks at pictures, an `Encoder` or a torch module; None: the one that the settings name.
+            encoder: the image model, an `Encoder` or a torch module; None: the one that the settings name.
             download: whether the weights of that encoder may be fetched if they are not on this machine.
             callback: is called after every step and epoch.
             progress: shows how far the embedding of pictures is.
@@ -159,9 +159,9 @@ class Run:
         """Compare the model's decisions with the labels of rows.
 
         Args:
-            data: labelled rows, a file, a data frame, or a name of the catalogue; None: the data that the run was
-                fitted to, as far as the model was not trained on them: test rows, validation rows, or held-out rows
-                with the predictions that were made for them.
+            data: labelled rows, a file, a data frame, or a name of the catalogue; None: rows of the run's own data
+                that the model was not trained on: test rows, validation rows, or held-out rows with the predictions
+                that were made for them.
             split: which part of a dataset that has parts; None: test.
             thresholds: a strategy that needs no labels, instead of the model's thresholds.
             options: options of a table that differ from those of the training table, such as a file of labels.

@@ -39,7 +39,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found out about pictures, other than their embeddings."""
+    """The outcome of decoding or embedding pictures, other than the embeddings."""
 
     problems: Mapping[int, str]
     """Row -> why its picture cannot be used."""
@@ -189,7 +189,7 @@ def _decode_each(
 
 
 def check_images(images: Images, *, n_jobs: int | None = None, progress: Progress | None = None) -> Findings:
-    """Decode all pictures, to find out which cannot be used; nothing is kept."""
+    """Decode all pictures to check which can be used; nothing is kept."""
     return _decode_each(images, np.arange(len(images)), Crop(SMALL, SMALL), n_jobs, progress, lambda row, pixels: None)
 
 
@@ -236,7 +236,7 @@ def usable(
 
     Args:
         parts: rows with pictures, such as those to train on and those to test with.
-        encoder: what looks at them.
+        encoder: the image model.
         train_encoder: whether it will be trained, and needs pixels; otherwise embeddings are computed.
         skip: leave out rows whose pictures cannot be used, with a warning that names them.
         n_jobs: threads at most.

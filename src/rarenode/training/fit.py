@@ -54,7 +54,7 @@ def fit_model(
         data: rows to learn from.
         settings: how to train and decide.
         valid: validation rows; early stopping and thresholds then use these, instead of ``cv`` and ``holdout``.
-        encoder: what looks at pictures; None: the one that the settings name, if the rows are pictures.
+        encoder: the image model; None: the one that the settings name, if the rows are pictures.
         prepare: see `train_model`, as for the other arguments and errors.
         folder: where checkpoints and models of folds are kept.
         resume: continue from what is in the folder.

@@ -382,7 +382,7 @@ def _hierarchy(path: Path, record: ModelFile) -> Hierarchy:
     try:
         hierarchy = Hierarchy.from_edges(((names[p], names[c]) for p, c in record.hierarchy.edges), names)
     except HierarchyError as error:
-        raise FileFormatError(path, None, f"its hierarchy is none: {error}") from None
+        raise FileFormatError(path, None, f"its hierarchy is invalid: {error}") from None
     if hierarchy.nodes != names or record.fingerprints.get("hierarchy") != hierarchy.fingerprint:
         raise FileFormatError(path, None, "its hierarchy is not the one that the model was trained with")
     unknown = next((node for node in record.unscored if node not in hierarchy), None)

@@ -58,7 +58,7 @@ def train_model(
         data: rows to learn from. Rows whose labels are not known are left out, with a warning.
         settings: how to train.
         valid: rows to score after each epoch, which early stopping needs.
-        encoder: what looks at pictures; needed if the rows are pictures.
+        encoder: the image model; needed if the rows are pictures.
         prepare: fit a preparation on the rows; without it features are used as they are, and must be finite.
         folder: where checkpoints are kept; None keeps none.
         resume: continue from the folder's checkpoint; without one, begin.
@@ -105,7 +105,7 @@ def train_model(
                 encoder, threads = encoder.with_arrays(network.encoder_state), available_threads(settings.n_jobs)
                 rows = _encoded(rows, data.X, encoder, threads)
                 if watched is not None and valid is not None:
-                    _encoded(watched, valid.X, encoder, threads)  # whoever predicts them next finds their embeddings
+                    _encoded(watched, valid.X, encoder, threads)  # the next prediction reuses these embeddings
         if "forest" in settings.models:
             models.append(_grow(rows, settings, callback))
         if "neighbours" in settings.models:
@@ -129,7 +129,7 @@ def train_model(
         encoder=encoder,
         feature_names=data.feature_names,
         source=data.name,
-        # Where the pictures are, and whether to skip bad ones, is asked anew for other rows.
+        # The folder of pictures, and whether to skip bad ones, are options of each new table.
         reading=None
         if data.reading is None
         else data.reading.model_copy(update={"images": None, "skip_bad_images": False}),

@@ -40,7 +40,7 @@ CONTROL = ("Cc", "Zl", "Zp")
 
 
 def image_columns(options: TableOptions, expected: Expected | None, names: Sequence[str]) -> list[str]:
-    """The columns that may, together, name a picture, as far as they are there; none if rows are no pictures."""
+    """The existing columns that may, together, name a picture; empty if rows are not pictures."""
     if not (options.has_images if expected is None else expected.images):
         return []
     return [*_likely_columns(options, names), *(name for name in SITE if name in names)]
@@ -54,8 +54,8 @@ def images_of(
     They are where the options say, or beside the table; if not one is, and all are where those of the training were,
     they are these, with a warning.
 
-    Whether each file is there is found out when it is read, and a blank cell is a picture that is not there. Where only
-    dataset, site and image together are unique, they are the ids, which the table that is returned then has.
+    Missing files are reported when they are read, and a blank cell is a missing file. Where only dataset, site and image
+    together are unique, they are the ids, which the table that is returned then has.
 
     Raises:
         ArgumentError: the column of pictures is not there.
@@ -194,7 +194,7 @@ def read_images(
 
 
 def _require_no_columns(root: Path, options: TableOptions, *, is_new: bool) -> None:
-    """Refuse options that name columns, which only a table has; those that a model keeps are of its own table."""
+    """Refuse options for tables. A model may have been trained on a table, so its own column options are ignored."""
     columns = ("id", "image", "features", "ignore", "weight", "partition") if is_new else ()
     given = next((name for name in ("images", *columns) if getattr(options, name)), None)
     if given is not None:
