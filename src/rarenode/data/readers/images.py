@@ -54,8 +54,8 @@ def images_of(
     They are where the options say, or beside the table; if not one is, and all are where those of the training were,
     they are these, with a warning.
 
-    Missing files are reported when they are read, and a blank cell is a missing file. Where only dataset, site and image
-    together are unique, they are the ids, which the table that is returned then has.
+    Missing files are reported when they are read, and a blank cell is a missing file. Where only dataset, site and
+    image together are unique, they are the ids, which the table that is returned then has.
 
     Raises:
         ArgumentError: the column of pictures is not there.
