@@ -331,3 +331,15 @@ def test_a_module_that_returns_no_tensor() -> None:
 
     with pytest.raises(ArgumentError, match=r"\(rows, features\).*Named returned a dict; wrap it in a module"):
         Encoder.from_module(Named(), size=8)
+
+
+def test_a_module_of_huge_numbers_is_refused_before_it_is_used() -> None:
+    """A model with it could be trained and saved, and never be loaded."""
+
+    class Huge(torch.nn.Module):
+        def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+            return 1e30 * pixels.mean(dim=(2, 3))
+
+    for given in (Huge(), Encoder.from_module(Huge(), size=8)):
+        with pytest.raises(ArgumentError, match="the encoder returns numbers above"):
+            as_encoder(given, 8)

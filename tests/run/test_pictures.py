@@ -246,6 +246,72 @@ def test_a_run_finds_its_own_data_from_any_folder(
     assert run.evaluate(options={"images": "pictures"}).scores == expected.scores
 
 
+def test_a_namesake_is_not_taken_for_the_runs_own_data(
+    reef: Path, encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither where the data are gone, nor with --split, nor in test rows; and a copied project is told of it."""
+    project, other = tmp_path / "project", tmp_path / "other"
+    shutil.copytree(reef, project)
+    shutil.copytree(reef, other)
+    frame = pl.read_csv(survey(reef))
+    is_test = pl.col("partition") == "test"
+    relabelled = frame.with_columns(taxa=pl.when(is_test).then(pl.col("taxa").reverse()).otherwise(pl.col("taxa")))
+    assert not relabelled.equals(frame)
+    relabelled.write_csv(other / "labels.csv")
+    monkeypatch.chdir(project)
+    options = how(reef, images=".", partition="partition", ignore=[])
+    run = Run.fit("labels.csv", "run", small_settings(encoder_folder), options=options, report=False)
+    expected = run.evaluate(split="test").scores
+    monkeypatch.chdir(other)
+    run = Run(project / "run")
+    with pytest.warns(RuntimeWarning, match=r"project/labels\.csv is used, .* and not labels\.csv in the current"):
+        assert run.evaluate().scores == expected
+    project.rename(tmp_path / "moved")
+    run = Run(tmp_path / "moved" / "run")
+    for split in (None, "test"):
+        with pytest.raises(DataError, match=r"labels\.csv \(test rows\) has changed since"):
+            run.evaluate(split=split)
+    assert run.evaluate(split="train").trained_on  # these are the same
+    assert run.evaluate("labels.csv", split="test", options={"images": "."}).scores != expected
+
+
+def test_training_and_validation_files_are_recognised_from_any_folder(
+    reef: Path, encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame, elsewhere = pl.read_csv(survey(reef)), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(tmp_path)
+    frame[:30].write_csv("train.csv")
+    frame[30:40].write_csv("valid.csv")
+    frame[40:].write_csv(elsewhere / "train.csv")
+    (tmp_path / "taxa").touch()  # named as the column of labels
+    settings = small_settings(encoder_folder, holdout=None, cv=2)
+    run = Run.fit(
+        "train.csv", "run", settings, valid="valid.csv", options=how(reef), hierarchy=reef / "taxonomy.csv",
+        report=False,
+    )  # fmt: skip
+    images = {"images": reef}
+    assert run.evaluate("train.csv", options=images).trained_on
+    assert run.evaluate("valid.csv", options=images).trained_on
+    monkeypatch.chdir(elsewhere)
+    run = Run(tmp_path / "run")
+    assert not run.evaluate("train.csv", options=images).trained_on
+    assert run.evaluate("../train.csv", options=images).trained_on
+    with pytest.warns(RuntimeWarning, match="and not train.csv in the current folder"):
+        assert run.evaluate().rows == 10
+
+
+def test_a_run_of_a_table_is_evaluated_on_folders_of_classes(run: Run, reef: Path, tmp_path: Path) -> None:
+    """Whose names are joined by / while those of the table are by >."""
+    frame = pl.read_csv(survey(reef)).filter(~pl.col("taxa").str.contains("[|;/]"))
+    assert len(frame)
+    for image, path in frame.select("image", "taxa").iter_rows():
+        folder = tmp_path / path.replace(" > ", "/")
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(reef / image, folder / Path(image).name)
+    assert run.evaluate(tmp_path, options={"labels": "folder"}).rows == len(frame)
+
+
 def test_out_of_fold_predictions_are_those_of_the_report(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
     settings = small_settings(encoder_folder, holdout=None, cv=2)
     run = Run.fit(survey(reef), tmp_path / "run", settings, options=how(reef))

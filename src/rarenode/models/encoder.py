@@ -220,9 +220,11 @@ def as_encoder(given: Any, size: int | None = None) -> Encoder:
     """An encoder as it is, or one made of a torch module for pictures of that size.
 
     Raises:
-        ArgumentError: it is neither, or a module that returns something else than numbers for each picture.
+        ArgumentError: it is neither, or a module that returns something else than ordinary numbers for each picture.
     """
-    return given if isinstance(given, Encoder) else Encoder.from_module(given, size=size or SIZE)
+    encoder = given if isinstance(given, Encoder) else Encoder.from_module(given, size=size or SIZE)
+    check_weights(encoder)  # a model with this encoder could be trained, and never be loaded
+    return encoder
 
 
 def require_module(module: Any) -> None:

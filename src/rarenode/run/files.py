@@ -87,7 +87,8 @@ class Start(NamedTuple):
         if options.get("labels"):  # columns, or a file
             labels = options["labels"]
             names = [labels] if isinstance(labels, str) else labels
-            options["labels"] = [found(name) if is_file(root / name) else name for name in names]
+            # A column may have the name of a file, but hardly with an ending.
+            options["labels"] = [found(name) if Path(name).suffix and is_file(root / name) else name for name in names]
         data = [str(found(each)) for each in self.data] if isinstance(self.data, list) else found(self.data)
         return Start(data, options, found(self.hierarchy), found(self.valid), self.folder)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -48,7 +49,7 @@ def rows_for(
     progress: Progress | None = None,
 ) -> Dataset:
     """The rows to evaluate or predict; the arguments are those of `Run.evaluate`."""
-    model = run.model
+    model, is_own = run.model, data is None
     if data is None and model.source in catalogue():
         data = model.source
     elif data is None:
@@ -61,7 +62,10 @@ def rows_for(
         opened = opened.part(split or "test")
     elif split is not None:
         raise ArgumentError(f"{opened.name or 'the data'} has no {split} rows: it is not divided into parts")
-    return usable_rows([opened], model.encoder, model.settings, progress)[0]
+    rows = usable_rows([opened], model.encoder, model.settings, progress)[0]
+    if is_own and model.source not in catalogue():
+        _require_unchanged(run, rows, split or "test")
+    return rows
 
 
 def labelled_rows_for(
@@ -97,10 +101,11 @@ def was_trained_on(run: Run, rows: Dataset, split: SplitName | None) -> bool:
     model = run.model
     if rows.name in catalogue():
         return rows.name == model.source and split in ("train", "valid")
-    here = replace(rows, scored=model.scored).fingerprint
-    if here in {model.fingerprints.get(name) for name in ("data", "train", "valid")}:
+    rows = replace(rows, scored=model.scored)
+    known = {model.fingerprints.get(name) for name in ("data", "train", "valid", "validation")}
+    if known & {rows.fingerprint, rows.with_labels_only().fingerprint}:
         return True
-    return bool(rows.name) and is_same_file(rows.name, model.source)
+    return bool(rows.name) and is_same_file(rows.name, Path(run.files.start().folder or "", model.source))
 
 
 def own_unseen_rows(run: Run, root: Root, options: Options = None) -> Unseen:
@@ -123,6 +128,8 @@ def own_unseen_rows(run: Run, root: Root, options: Options = None) -> Unseen:
     opened, validation = usable_data(opened, validation, model.encoder, model.settings)
     rows = training_rows(opened, model.settings)[0].with_labels_only()
     _require_unchanged(run, rows, "data")
+    if isinstance(opened, DatasetSplits):
+        _require_unchanged(run, opened.test, "test")
     if validation is not None:
         _require_unchanged(run, validation.with_labels_only(), "validation")
     unseen = unseen_rows(run, opened, rows, validation)
@@ -146,10 +153,21 @@ def _own_files(run: Run, options: Options) -> tuple[Data, Mapping[str, Any]]:
         if not exists(path) and not files_like(Path(path)):
             advice = f"name it (`rarenode evaluate {run.folder} DATA`, `rarenode report {run.folder} --data DATA`)"
             raise MissingFileError(f"{_was_trained_with(run, start, path)}; {advice}, or go to the folder that has it")
+        _warn_of_namesake(start, path)
     used = {**(start.options or {}), **(options or {})}
     if used.get("images") is not None and not exists(used["images"]):
         raise MissingFileError(f"{_was_trained_with(run, start, used['images'])}; --images names another folder")
     return start.data, used
+
+
+def _warn_of_namesake(start: Start, path: str) -> None:
+    """A project that was copied may mean its own file, and not the one that the run was trained on."""
+    if start.folder is None or not Path(path).is_relative_to(start.folder):
+        return
+    here = Path(path).relative_to(start.folder)
+    if exists(here) and not is_same_file(here, path):
+        text = f"{path} is used, which the run was trained on, and not {here} in the current folder"
+        warnings.warn(f"{text}; name that one if it is meant", RuntimeWarning, stacklevel=2)
 
 
 def _was_trained_with(run: Run, start: Start, path: str) -> str:

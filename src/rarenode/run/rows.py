@@ -90,10 +90,10 @@ def is_same_file(one: Path | str, other: Path | str) -> bool:
 
 
 def with_parts(model: TrainedModel, opened: Dataset | DatasetSplits) -> TrainedModel:
-    """The model, which now recognises the training and validation rows of a dataset when it sees them alone."""
+    """The model, which now recognises each part of a dataset when it sees it alone."""
     if isinstance(opened, Dataset):
         return model
-    parts = {"train": opened.train, "valid": opened.valid}
+    parts = {"train": opened.train, "valid": opened.valid, "test": opened.test}
     known = {name: part.fingerprint for name, part in parts.items() if part is not None}
     return replace(model, fingerprints={**model.fingerprints, **known})
 

@@ -178,7 +178,10 @@ def read_images(
                 f"{root}: its folders, such as {first[:80]!r}, are labels, but say nothing of a hierarchy; put them "
                 "into folders of their groups, or give one (--hierarchy FILE)"
             )
-        update |= {"labels": (LABEL,), "path_separator": options.path_separator or "/"}
+        separator = options.path_separator
+        if expected is not None and expected.reading is not None and expected.reading.labels != (LABEL,):
+            separator = None  # it is that of the table that the model was trained on
+        update |= {"labels": (LABEL,), "path_separator": separator or "/"}
         if update["path_separator"] == "/":  # otherwise names are meant to be paths
             _require_names_of_nodes(root, folders, has_hierarchy=hierarchy is not None or expected is not None)
     from rarenode.data.readers.tables import make_dataset  # noqa: PLC0415 (it needs this module for its own pictures)
