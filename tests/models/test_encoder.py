@@ -341,5 +341,34 @@ def test_a_module_of_huge_numbers_is_refused_before_it_is_used() -> None:
             return 1e30 * pixels.mean(dim=(2, 3))
 
     for given in (Huge(), Encoder.from_module(Huge(), size=8)):
-        with pytest.raises(ArgumentError, match="the encoder returns numbers above"):
+        with pytest.raises(ArgumentError, match="the weights are too large or not finite"):
             as_encoder(given, 8)
+
+
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [
+        (lambda x: x.mean(dim=(2, 3)).to(torch.complex64), "returned 3 numbers of the type torch.complex64"),
+        (lambda x: x.mean(dim=(2, 3))[:, :0], "returned 0 numbers"),
+        (lambda x: x.mean(dim=(2, 3))[:, : 4 - len(x)], r"for two pictures, Odd returned .*\(2, 2\)"),
+        (lambda x: x.mean(dim=(2, 3))[:1], r"for two pictures, Odd returned .*\(1, 3\)"),
+    ],
+)
+def test_modules_that_return_something_odd_for_some_pictures(returned: Any, told: str) -> None:
+    class Odd(torch.nn.Module):
+        def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+            result: torch.Tensor = returned(pixels)
+            return result
+
+    with pytest.raises(ArgumentError, match=told):
+        Encoder.from_module(Odd(), size=8)
+
+
+def test_a_module_may_return_half_the_precision() -> None:
+    class Half(torch.nn.Module):
+        def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+            return pixels.mean(dim=(2, 3)).bfloat16()
+
+    found = as_encoder(Half(), 8).encode(noise(3, 8))
+    assert found.dtype == np.float32
+    assert found.shape == (3, 3)

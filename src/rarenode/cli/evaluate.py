@@ -57,6 +57,8 @@ def evaluate(
     the validation rows, or else the held-out rows, with the predictions of the models that did not see them. The first
     line says which.
 
+    The scores of single nodes are on the page that `rarenode report` writes, and in nodes.csv in the folder beside it.
+
     Rows without labels are left out. Scores on rows that the model was trained on are too high; a note says so where
     this is known. --thresholds expected_f1 fits thresholds to the probabilities of these rows, without their labels.
 

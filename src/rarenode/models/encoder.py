@@ -92,14 +92,19 @@ class Encoder:
         try:
             with torch.no_grad():
                 found = module.eval()(torch.zeros(1, 3, size, size))
+                of_two = module(torch.zeros(2, 3, size, size))
         except Exception as error:  # whatever a network does with an input that it is not made for
             what = f"the encoder {name} cannot look at a picture, a tensor of shape (1, 3, {size}, {size})"
             raise ArgumentError(f"{what}: {str(error).strip()[:200]}") from error
         finally:
             module.train(was_training)
+        wanted = "an encoder must return a tensor of shape (rows, features), with one row for each picture"
         if not (isinstance(found, torch.Tensor) and found.ndim == 2 and len(found) == 1):
-            wanted = "an encoder must return a tensor of shape (rows, features), with one row for each picture"
             raise ArgumentError(f"{wanted}; for one picture, {name} returned {_described(found)}")
+        if not found.is_floating_point() or not found.shape[1]:
+            raise ArgumentError(f"{wanted}; {name} returned {found.shape[1]} numbers of the type {found.dtype}")
+        if of_two.shape != (2, found.shape[1]):
+            raise ArgumentError(f"{wanted}; for two pictures, {name} returned {_described(of_two)}")
         return cls(module, crop, mean, deviation, found.shape[1], name, is_pretrained)
 
     @property
@@ -171,7 +176,7 @@ class Encoder:
             batch = np.zeros((rows, pixels.shape[1]), dtype=np.uint8)
             batch[: len(part)] = part
             with torch.inference_mode():
-                values = network(torch.from_numpy(batch).to(self.device)).cpu().numpy()
+                values = network(torch.from_numpy(batch).to(self.device)).float().cpu().numpy()
             result[first : first + len(part)] = values[: len(part)]
 
         firsts = range(0, len(pixels), rows)
@@ -308,7 +313,7 @@ def check_weights(encoder: Encoder) -> None:
     if tuple(found.shape) != (1, encoder.width):
         raise ArgumentError(f"the encoder returns the shape {tuple(found.shape)}; (1, {encoder.width}) was expected")
     if not (found.abs() <= LARGEST).all():
-        raise ArgumentError(f"the weights are too large: the encoder returns numbers above {LARGEST:g} or not finite")
+        raise ArgumentError("the weights are too large or not finite: the encoder returns such numbers")
 
 
 def layout_of(module: torch.nn.Module) -> Layout:

@@ -82,13 +82,16 @@ def _picture_findings(parts: Sequence[Dataset], encoder: Encoder | None, time: b
             continue
         checked = check_images(rows.X)
         if checked.notes:
-            found.append(Finding("note", "pictures", describe_notes(checked.notes)))
+            odd = [f"{rows.X.file(row)}: {note}" for row, note in list(checked.notes.items())[:MOST_EXAMPLES]]
+            found.append(Finding("note", "pictures", describe_notes(checked.notes), examples=tuple(odd)))
         if checked.problems:
             skip = rows.reading is not None and rows.reading.skip_bad_images
             some = list(checked.problems.items())[:MOST_EXAMPLES]
             examples = tuple(f"{rows.X.file(row)}: {text}" for row, text in some)
             text = f"{counted(len(checked.problems), 'picture')} of {len(rows):,} cannot be used"
-            advice = "replace them, or leave them out (--skip-bad-images)"
+            advice = "they are left out, as --skip-bad-images says"
+            if not skip:
+                advice = "replace them, or leave them out (--skip-bad-images)"
             found.append(Finding("warning" if skip else "error", "pictures", text, advice, examples))
         usable.append(rows.X[np.setdiff1d(np.arange(len(rows)), list(checked.problems))])
     if encoder is not None and usable:

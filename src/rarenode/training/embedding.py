@@ -275,9 +275,10 @@ def _require_usable(parts: Sequence[Dataset], problems: Sequence[Mapping[int, st
     concerned = [(part, bad) for part, bad in zip(parts, problems, strict=True) if bad]
     if not concerned or (skip and all(len(bad) < len(part) for part, bad in concerned)):
         return
-    images, together = _together(parts, problems)
+    images, together = _together([part for part, _ in concerned], [bad for _, bad in concerned])
     names = ", ".join(dict.fromkeys(part.name for part, _ in concerned if part.name))
-    described = f"{describe_problems(images, together)}; replace them, or leave them out (--skip-bad-images)"
+    advice = "without them no row would be left" if skip else "or leave them out (--skip-bad-images)"
+    described = f"{describe_problems(images, together)}; replace them, {advice}"
     error = DataError(f"{names}: {described}" if names else described)
     error.details = tuple(f"{shortened(images.file(row))}: {text}" for row, text in sorted(together.items()))
     error.rows = len(images)

@@ -375,6 +375,17 @@ def test_parts_that_are_none(tmp_path: Path) -> None:
 FOLDERS = ("Biota/Corals/1.jpg", "Biota/Corals/2.png", "Biota/Sponges/1.jpg", "Biota/3.jpg", "4.jpg")
 
 
+def test_a_zipped_folder_of_classes_has_a_node_too_many(tmp_path: Path, photos: Path) -> None:
+    names = {"photos/Corals/Soft/a.png": "a.png", "photos/Fish/b b.jpg": "b b.jpg"}
+    archive = zip_of(tmp_path / "p.zip", photos, names)
+    found = Dataset.read(archive)
+    assert found.hierarchy.nodes[0] == "photos"
+    assert "are in the folder 'photos', which is a node that every row has; pack what is in" in found.notes[-1]
+    packed = zip_of(tmp_path / "q.zip", photos, {name.removeprefix("photos/"): to for name, to in names.items()})
+    assert "photos" not in Dataset.read(packed).hierarchy.nodes
+    assert not Dataset.read(packed).notes
+
+
 @pytest.mark.parametrize("is_zipped", [False, True])
 def test_folders_are_labels(tmp_path: Path, is_zipped: bool) -> None:
     root = write_pictures(tmp_path / "photos", FOLDERS)

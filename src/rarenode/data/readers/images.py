@@ -159,6 +159,7 @@ def read_images(
     frame = pl.DataFrame({"image": names, LABEL: [None if folder == "." else [folder] for folder in folders]})
     table = Table(frame, ((root, len(frame)),))
     update: dict[str, Any] = {"id": "image", "image": "image", "images": str(root), "partition": None}
+    notes: tuple[str, ...] = ()
     if labels and (not options.labels or options.labels == (LABEL,)):
         if all(folder == "." for folder in folders):
             raise ArgumentError(
@@ -178,6 +179,10 @@ def read_images(
                 f"{root}: its folders, such as {first[:80]!r}, are labels, but say nothing of a hierarchy; put them "
                 "into folders of their groups, or give one (--hierarchy FILE)"
             )
+        tops = {folder.partition("/")[0] for folder in folders}
+        if expected is None and hierarchy is None and is_archive(root) and len(tops) == 1:
+            top = f"all pictures of the archive are in the folder {tops.pop()!r}, which is a node that every row has"
+            notes = (f"{top}; pack what is in that folder if this is not meant",)
         separator = options.path_separator
         if expected is not None and expected.reading is not None and expected.reading.labels != (LABEL,):
             separator = None  # it is that of the table that the model was trained on
@@ -193,7 +198,8 @@ def read_images(
             "folders"
         )
     wants = Expected(expected.hierarchy, None, reading=expected.reading, images=True) if expected is not None else None
-    return make_dataset(table, options.model_copy(update=update), hierarchy=hierarchy, expected=wants, labels=labels)
+    data = make_dataset(table, options.model_copy(update=update), hierarchy=hierarchy, expected=wants, labels=labels)
+    return replace(data, notes=(*data.notes, *notes))
 
 
 def _require_no_columns(root: Path, options: TableOptions, *, is_new: bool) -> None:
