@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import stat
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from rarenode._io.files import replacing, sole_use
+from rarenode._io.files import remove_abandoned, replacing, sole_use
 from rarenode.errors import FolderInUseError, TrainingError
 
 
@@ -145,3 +147,10 @@ def _write_for_ever(path: Path, ready: object) -> None:
         part.write_text("theirs")
         ready.set()  # type: ignore[attr-defined]
         multiprocessing.Event().wait()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pipes among files there")
+def test_a_pipe_among_temporary_files_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".x.part")
+    remove_abandoned(tmp_path)  # opening it to read would never end
+    assert not (tmp_path / ".x.part").exists()

@@ -369,6 +369,8 @@ def test_a_module_may_return_half_the_precision() -> None:
         def forward(self, pixels: torch.Tensor) -> torch.Tensor:
             return pixels.mean(dim=(2, 3)).bfloat16()
 
-    found = as_encoder(Half(), 8).encode(noise(3, 8))
+    module = Half()
+    found = as_encoder(module, 8).encode(noise(3, 8))
+    assert module.training  # as it was given
     assert found.dtype == np.float32
     assert found.shape == (3, 3)

@@ -213,6 +213,8 @@ def test_a_stopped_run_remembers_its_table(survey: Path, tmp_path: Path) -> None
     (tmp_path / "run" / "table.json").write_text("{")
     with pytest.raises(FileFormatError, match=r"table\.json: it is damaged; remove it, and repeat the options"):
         Run.fit(survey, tmp_path / "run", resume=True)
+    rows(20, 5).write_csv(tmp_path / "other.csv")
+    assert not Run(tmp_path / "run").evaluate(tmp_path / "other.csv").trained_on
 
 
 def test_a_stopped_run_remembers_its_validation_rows(survey: Path, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def remove_abandoned(folder: Path, prefix: str = ".") -> None:
         return
     for part in [each for each in folder.glob(f".*{SUFFIX}") if each.name.startswith(prefix)]:
         with suppress(OSError):  # it is a link, or gone, or in use
-            descriptor = os.open(part, os.O_RDONLY | os.O_NOFOLLOW)
+            descriptor = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # opening a pipe may never end
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 part.unlink()

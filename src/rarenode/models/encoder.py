@@ -308,8 +308,9 @@ def check_weights(encoder: Encoder) -> None:
     Raises:
         ArgumentError: it returns numbers that are not finite or too large, or another number of them.
     """
-    size = encoder.crop.size
+    size, was_training = encoder.crop.size, encoder.module.training
     found = encoder.module.eval()(torch.randn(1, 3, size, size, generator=torch.Generator().manual_seed(0)))
+    encoder.module.train(was_training)
     if tuple(found.shape) != (1, encoder.width):
         raise ArgumentError(f"the encoder returns the shape {tuple(found.shape)}; (1, {encoder.width}) was expected")
     if not (found.abs() <= LARGEST).all():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from rarenode.data.catalogue import SplitName, catalogue
 from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.sources import Data, files_like, open_data
 from rarenode.data.table_options import TableOptions, table_options
-from rarenode.errors import ArgumentError, DataError, MissingFileError
+from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.run.files import Start
 from rarenode.run.rows import is_same_file, training_rows, usable_data, usable_rows, validation_rows
 from rarenode.run.unseen import Unseen, unseen_rows
@@ -105,7 +106,10 @@ def was_trained_on(run: Run, rows: Dataset, split: SplitName | None) -> bool:
     known = {model.fingerprints.get(name) for name in ("data", "train", "valid", "validation")}
     if known & {rows.fingerprint, rows.with_labels_only().fingerprint}:
         return True
-    return bool(rows.name) and is_same_file(rows.name, Path(run.files.start().folder or "", model.source))
+    folder = None
+    with suppress(FileFormatError):  # a damaged table.json does not matter for data that are named
+        folder = run.files.start().folder
+    return bool(rows.name) and is_same_file(rows.name, Path(folder or "", model.source))
 
 
 def own_unseen_rows(run: Run, root: Root, options: Options = None) -> Unseen:
