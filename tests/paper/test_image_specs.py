@@ -14,7 +14,9 @@ from rarenode.paper.spec import Spec, load_spec
 from tests.paper.small_grid import small_spec
 
 CELLCYCLE, REEF = "cellcycle_FUN", "reef"
-IMAGE_SPECS = ("training_factor", "data_ablation", "pictures_lpros", "plankton", "benthicnet_e")
+IMAGE_SPECS = (
+    "training_factor", "data_ablation", "pictures_lpros", "plankton", "untrained_encoder", "benthicnet_e",
+)  # fmt: skip
 FACTORS = (0.0, 0.5, 1.0)
 
 
@@ -98,11 +100,15 @@ class TestFactorAndFraction:
     def test_what_cannot_be(self, method: dict[str, Any], fault: str) -> None:
         assert fault in refusal(small_spec, {"name": "A"} | method, datasets=[REEF, CELLCYCLE])
 
-    @pytest.mark.parametrize("changes", [{"factor": 0.5}, {"fraction": 0.5}])
-    def test_they_are_for_the_papers_protocol(self, changes: dict[str, float]) -> None:
+    def test_a_part_of_the_rows_is_for_the_papers_protocol(self) -> None:
         decided: dict[str, Any] = {"protocol": "cross_fit", "decisions": ["fixed"]}
-        fault = refusal(small_spec, {"name": "A"} | changes, datasets=[REEF], **decided)
-        assert "method 'A': factor and fraction need protocol = 'paper'" in fault
+        fault = refusal(small_spec, {"name": "A", "fraction": 0.5}, datasets=[REEF], **decided)
+        assert "method 'A': a fraction needs protocol = 'paper'" in fault
+
+    def test_a_training_factor_is_for_any_protocol(self) -> None:
+        decided: dict[str, Any] = {"protocol": "cross_fit", "decisions": ["fixed"]}
+        spec = small_spec({"name": "A", "factor": 0.5}, datasets=[REEF], **decided)
+        assert cell(spec, REEF, "A", 0).factor == 0.5
 
     def test_a_part_of_the_rows_is_for_any_dataset(self) -> None:
         spec = small_spec({"name": "A", "fraction": 0.5}, datasets=[CELLCYCLE])

@@ -170,3 +170,12 @@ class TestDecisions:
         predict_unseen(cell_of(encoder_folder, "cross_fit"), divide(load_once("small", None), "cross_fit"))
         assert [how["prepare"] for _, how in frozen] == [False]
         assert [how["prepare"] for _, how in crossed] == [True]
+
+    def test_the_training_factor_is_that_of_the_encoder(
+        self, encoder_folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        crossed, rows = watch(monkeypatch, "cross_fit"), divide(load_once("small", None), "cross_fit")
+        half = predict_unseen(cell_of(encoder_folder, "cross_fit", factor=0.5), rows)
+        predict_unseen(cell_of(encoder_folder, "cross_fit"), rows)
+        assert len({how["encoder"].fingerprint for _, how in crossed}) == 2
+        assert half.training.factor == 0.5

@@ -37,10 +37,11 @@ class TestOrder:
         assert "benthicnet_e" not in {each.task.cell.dataset for each in whole}
 
     def test_one_seed_of_the_experiments_on_images_comes_early_larvae_before_reef(self, whole: list[Queued]) -> None:
-        titles = [entry.title for entry in default_entries()[1:7]]
+        titles = [entry.title for entry in default_entries()[1:8]]
         assert all(title.startswith("experiments on images, one seed: ") for title in titles)
         its = [each.task.cell for each in whole if each.entry in titles]
-        specs = [load_spec(name) for name in ("training_factor", "pictures_lpros", "data_ablation", "plankton")]
+        names = ("training_factor", "pictures_lpros", "data_ablation", "plankton", "untrained_encoder")
+        specs = [load_spec(name) for name in names]
         assert {cell.fingerprint for cell in its} == {task.cell.fingerprint for spec in specs for task in tasks(spec)}
         of_paper = [cell.dataset for cell in its if cell.protocol == "paper"]
         assert of_paper == sorted(of_paper, key=["larvae", "reef"].index)

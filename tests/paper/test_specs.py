@@ -17,7 +17,7 @@ from rarenode.paper.spec import Spec, load_spec, spec_names
 SHIPPED = {
     *("imbalance_fun", "imbalance_go", "focal_fun", "focal_go", "focal_others", "lpros_weighting", "dropout_compute"),
     *("decisions", "recipes"),
-    *("training_factor", "data_ablation", "pictures_lpros", "plankton", "benthicnet_e"),
+    *("training_factor", "data_ablation", "pictures_lpros", "plankton", "untrained_encoder", "benthicnet_e"),
     *("schedules", "sweeps_expr", "ensemble_size", "top_nodes", "weight_sides", "weight_classes", "classic_focal"),
 }
 SCORES = {"f1", "precision", "recall", "bin_ap", "ap"}

@@ -165,7 +165,7 @@ def predict_unseen(
     how: How = {"prepare": False, "folder": work, "resume": work is not None, "callback": callback}
     if isinstance(rows.training.X, Images):
         # The paper trains heads on embeddings as they are; what is beyond the paper standardises them.
-        how |= {"prepare": True, "encoder": encoder_for(cell.settings, cell.dataset)}
+        how |= {"prepare": True, "encoder": encoder_for(cell.settings, cell.dataset, cell.factor, rows.training.X)}
         embed_all(rows.splits, how["encoder"], cell.settings)
     if cell.protocol == "cross_fit":
         began = perf_counter()

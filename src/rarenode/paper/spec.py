@@ -254,8 +254,8 @@ class Spec(_Part):
             if protocol != "cross_fit" and settings.patience is not None:
                 use = "are used for training" if protocol == "paper" else "decisions are fitted to"
                 raise ValueError(f"method {method.name!r}: patience needs validation rows, which {use}")
-            if (method.factor, method.fraction) != (None, None) and protocol != "paper":
-                raise ValueError(f"method {method.name!r}: factor and fraction need protocol = 'paper'")
+            if method.fraction is not None and protocol != "paper":
+                raise ValueError(f"method {method.name!r}: a fraction needs protocol = 'paper'")
             if method.factor is not None and not set(method.datasets or self.datasets) <= PICTURES.keys():
                 raise ValueError(f"method {method.name!r}: a training factor is for pictures")
             if method.factor is not None and settings.encoder.startswith(UNTRAINED):
