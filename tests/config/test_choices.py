@@ -16,7 +16,7 @@ strategies = st.one_of(
     st.tuples(st.just("prior"), positive),
     st.tuples(st.just("tuned"), st.floats(0, 1e6)),
     st.tuples(st.just("global"), st.sampled_from(["f1", "micro_f1"])),
-    st.tuples(st.just("precision_floor"), small.filter(bool)),
+    st.tuples(st.just("midpoint"), small),
     st.tuples(st.just("fixed"), small),
 )
 
@@ -54,13 +54,13 @@ def test_defaults() -> None:
     ("text", "says"),
     [
         *[(text, "unknown threshold strategy") for text in ("", "guess", "fixed:", "fixed:half", " fixed", "Fixed")],
-        *[(text, "unknown threshold strategy") for text in ("expected_f", "precision_floor", "x" * 500)],
+        *[(text, "unknown threshold strategy") for text in ("expected_f", "precision", "x" * 500)],
         ("global:f2", "unknown metric 'f2'; choose one of f1, micro_f1"),
         ("prior:nan", "factor must be a number above 0 and at most 1e\\+06, got nan"),
         ("prior:0", "factor"),
         ("tuned:inf", "shrinkage"),
         ("expected_f0", "beta"),
-        ("precision_floor:0", "precision must be a number above 0 and at most 1"),
+        ("precision:0", "precision must be a number above 0 and at most 0.99"),
         ("fixed:-1", "threshold must be a number of at least 0 and at most 1"),
     ],
 )

@@ -75,7 +75,7 @@ def test_strategies_that_are_the_same_have_one_name(given: str, name: str) -> No
     assert ours.fingerprint == theirs.fingerprint
 
 
-@pytest.mark.parametrize("thresholds", ["expected_f1", "prior:1.5", "tuned", "global:micro_f1", "precision_floor:0.2"])
+@pytest.mark.parametrize("thresholds", ["expected_f1", "prior:1.5", "tuned", "global:micro_f1", "midpoint"])
 def test_all_but_fixed_thresholds_need_held_out_rows(thresholds: str) -> None:
     assert Settings(thresholds=thresholds).needs_held_out_rows
     assert not Settings(thresholds="fixed:0.1").needs_held_out_rows
@@ -209,6 +209,7 @@ OTHER: dict[str, Any] = {
     "reduction": "sum", "seed": 1, "engine": "torch", "device": "cuda", "n_jobs": 2, "checkpoint_epochs": 3,
     "checkpoint_minutes": 1.0, "encoder": "random:resnet18", "image_size": 64, "train_encoder": True,
     "encoder_learning_rate": 0.1, "encoder_batchnorm": "trained", "augmentation": "none", "precision": "bfloat16",
+    "blend": "learned",
 }  # fmt: skip
 """For each setting a value that is not its default; a new setting needs a line."""
 

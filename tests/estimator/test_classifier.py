@@ -301,7 +301,7 @@ class TestDecisions:
         assert np.array_equal(fitted.predict_proba(X), np.maximum(model.predict_proba(X), np.finfo(np.float32).tiny))
         assert np.array_equal(fitted.predict(X), model.predict(X))
 
-    @pytest.mark.parametrize("name", ["expected_f2", "prior", "tuned", "global", "precision_floor:0.2", "fixed:0.3"])
+    @pytest.mark.parametrize("name", ["expected_f2", "prior", "tuned", "global", "midpoint", "fixed:0.3"])
     def test_decisions_have_names(self, name: str) -> None:
         fitted = best(thresholds=name, epochs=1, n_trees=2, rule="drop_orphans").fit(X, Y)
         assert fitted.model_.thresholds is not None

@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from rarenode import Hierarchy, uncertainty
 from rarenode.errors import ArgumentError, DataError
@@ -79,6 +80,11 @@ def nearest(problem: Problem) -> Neighbours:
     return fit_neighbours(problem.X[:8], problem.Y, sample_weight=np.linspace(0.5, 2, 8, dtype=np.float32))
 
 
+def shares(problem: Problem) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = np.linspace(0.5, 2, 8) @ problem.Y / np.linspace(0.5, 2, 8).sum()
+    return found
+
+
 KINDS: dict[str, Callable[[Problem], Model]] = {
     "mlp": network,
     "mlp with tanh": lambda p: network(p, activation="tanh"),
@@ -90,6 +96,7 @@ KINDS: dict[str, Callable[[Problem], Model]] = {
     "blend": lambda p: Blend((network(p), forest(p))),
     "blend of 3 models": lambda p: Blend((network(p), forest(p), nearest(p))),
     "blend with 3 members": lambda p: Blend((network(p, members=3), forest(p))),
+    "blend with weights": lambda p: Blend((network(p), forest(p), nearest(p)), (0.4, 0.1, 0.6), shares(p)),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
 SMALL = Hierarchy.from_edges([("a", "b"), ("a", "c"), ("c", "d"), ("e", "d")])
@@ -203,6 +210,8 @@ def test_the_highest_probability_is_that_of_a_member(kind: str, problem: Problem
         assert output.highest is None
         return
     assert output.highest is not None
+    if isinstance(model, Blend) and model.weights:
+        members.append(output.probs)
     np.testing.assert_array_equal(output.highest, np.max(members, axis=0))
     # No mean exceeds all of its parts. Only the product of a blend that is no normal number of float32 is rounded so
     # coarsely that its root may.
@@ -230,8 +239,10 @@ def test_uncertainty_is_that_of_the_members_unconstrained_probabilities(kind: st
 
 
 @every_kind
-def test_a_blend_is_the_geometric_mean_and_others_are_not_blended(kind: str) -> None:
+def test_a_blend_without_weights_is_the_geometric_mean_and_others_are_not_blended(kind: str) -> None:
     model = KINDS[kind](EXAMPLE)
+    if isinstance(model, Blend) and model.weights:
+        return
     product = np.ones((21, 5))
     for part in parts_of(model):
         product *= part.compute(EXAMPLE.X).probs
@@ -390,3 +401,34 @@ def test_a_blend_needs_different_models_of_the_same_size() -> None:
     ]:
         with pytest.raises(ArgumentError, match=says):
             Blend(models)
+
+
+@settings(max_examples=25)
+@given(problem=problems())
+def test_a_blend_with_weights_adds_log_odds(problem: Problem) -> None:
+    model = KINDS["blend with weights"](problem)
+    assert isinstance(model, Blend)
+    total = np.zeros((len(problem.X), model.n_nodes))
+    for part, weight in zip(model.models, model.weights, strict=True):
+        q = np.minimum(0.98 * part.compute(problem.X).probs.astype(np.float64) + 0.02 * model.shares, 1 - 1e-7)
+        with np.errstate(divide="ignore"):
+            total += weight * (np.log(q) - np.log1p(-q))
+    np.testing.assert_allclose(model.compute(problem.X).probs, 1 / (1 + np.exp(-total)), rtol=1e-5, atol=1e-12)
+
+
+def test_weights_and_shares_that_cannot_be() -> None:
+    models, right = (network(EXAMPLE), forest(EXAMPLE)), shares(EXAMPLE)
+    for weights, its, says in [
+        ((0.5,), right, "must be 2 numbers above 0"),
+        ((0.5, 0.0), right, "must be 2 numbers above 0"),
+        ((0.5, float("nan")), right, "must be 2 numbers above 0"),
+        ((0.5, 0.5), right[:-1], "'shares' is"),
+        ((0.5, 0.5), right + 1, "from 0 to 1"),
+        ((), right, "'shares' is"),
+    ]:
+        with pytest.raises(ArgumentError, match=says):
+            Blend(models, weights, its)
+    weighted = Blend(models, (0.5, 0.5), right)
+    wrong = weighted.arrays() | {"shares": right[::-1].copy()}
+    with pytest.raises(ArgumentError, match="must not be above its parent's"):
+        Blend.from_arrays(weighted.describe(), wrong, EXAMPLE.hierarchy)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from rarenode import Hierarchy
 from rarenode.errors import ArgumentError, DataError, LabelError
-from rarenode.models import Neighbours, fit_neighbours, neighbour_fitting, neighbours
-from rarenode.models.neighbours import Form, in_form
+from rarenode.models import Neighbours, fit_neighbours, metric_learning, neighbour_fitting, neighbours
+from rarenode.models.neighbours import Form, in_form, measure_widths
 from tests import oracles
 from tests.strategies import closed_labels, hierarchies
 
@@ -65,11 +65,11 @@ def probability(
 
 
 def expected(model: Neighbours, X: Any, Xtrain: Any, Y: Any, known: Any, weights: Any, hierarchy: Hierarchy) -> Floats:
-    points = points_of(Xtrain, model.form)
+    points = points_of(Xtrain, model.form) * model.metric
     widths = widths_of(points)
     counted = weights @ known
     overall = np.divide(weights @ (Y & known), counted, out=np.zeros(Y.shape[1]), where=counted > 0)
-    rows = points_of(X, model.form)
+    rows = points_of(X, model.form) * model.metric
     probs = [probability(x, points, widths, model.scale, Y, known, weights, overall) for x in rows]
     return oracles.constrain(np.array(probs), hierarchy)
 
@@ -93,12 +93,14 @@ def test_probabilities_are_those_of_the_formula(data: st.DataObject) -> None:
     model = fit_neighbours(X, Y, sample_weight=weights.astype(np.float32), known=known, hierarchy=hierarchy, seed=0)
     form: Form = data.draw(st.sampled_from(["values", "shape"]))
     scale = data.draw(st.sampled_from([0.1, 0.5, 3.0]))
+    metric = rng.choice([0.0, 0.5, 1.0, 2.0], size=features).astype(np.float32)
     model = replace(
         model,
         form=form,
         scale=scale,
-        points=in_form(X, form),
-        widths=np.array(widths_of(points_of(X, form)), np.float32),
+        metric=metric,
+        points=in_form(X, form) * metric,
+        widths=np.array(widths_of(points_of(X, form) * metric), np.float32),
     )
     new = rng.normal(size=(4, features)).astype(np.float32)
     np.testing.assert_allclose(
@@ -130,7 +132,7 @@ def test_the_form_and_the_scale_are_those_with_the_least_loss_of_rows_left_out()
                 rest = [other for other in range(len(X)) if other != row]
                 near = [widths[other] for other in rest]
                 p = probability(points[row], points[rest], near, scale, Y[rest], everything[rest], ones[rest], share)
-                p = (1 - neighbour_fitting.PRIOR_SHARE) * p + neighbour_fitting.PRIOR_SHARE * share
+                p = (1 - metric_learning.PRIOR_SHARE) * p + metric_learning.PRIOR_SHARE * share
                 loss -= np.where(Y[row], np.log(p), np.log1p(-p)).sum()
             losses[form, scale] = loss
     model = fit_neighbours(X, Y)
@@ -186,6 +188,108 @@ def test_a_constant_feature_and_a_single_row() -> None:
         np.testing.assert_array_equal(fit_neighbours(X[:rows], Y[:rows]).predict_proba(X[:1]), [[1, 0, 0]])
 
 
+# --- the metric ------------------------------------------------------------------------------------------------------
+
+
+def training_rows(rows: int, features: int, seed: int, unknown: bool) -> metric_learning.TrainingRows:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, features)).astype(np.float32)
+    Y = oracles.close(rng.random((rows, 3)) < 0.4, CHAIN)
+    known = Y | (rng.random(Y.shape) < 0.7) if unknown else np.ones(Y.shape, dtype=np.bool_)
+    model = fit_neighbours(X, Y, sample_weight=rng.choice([0.5, 2.0], size=rows).astype(np.float32), known=known,
+                           hierarchy=CHAIN)  # fmt: skip
+    share = (model.row_weights @ Y) / (model.row_weights @ known)
+    return metric_learning.TrainingRows.of(in_form(X, "values"), share, model.arrays())
+
+
+@pytest.mark.parametrize("unknown", [False, True])
+def test_the_gradient_is_the_slope_of_the_loss(unknown: bool) -> None:
+    rows, queries = training_rows(40, 3, 5, unknown), np.arange(0, 40, 3)
+    widths = measure_widths(rows.points)
+    logs = np.log([0.7, 1.5, 1.0, 0.3])  # of the metric, and of the scale
+
+    def loss(logs: Any) -> Floats:
+        metric, scale = np.exp(logs[:-1]).astype(np.float32), float(np.exp(logs[-1]))
+        return rows.losses(queries, widths, metric, scale)[0]
+
+    metric, scale = np.exp(logs[:-1]).astype(np.float32), float(np.exp(logs[-1]))
+    # The width of a query's own neighbourhood moves with the metric, which the gradient takes for constant.
+    _, gradients = rows.losses(queries, widths, metric, scale, gradient=True)
+    step = np.zeros(4)
+    step[3] = 1e-3
+    np.testing.assert_allclose(gradients[:, 3], (loss(logs + step) - loss(logs - step)) / 2e-3, rtol=1e-2, atol=1e-3)
+    for feature in range(3):
+        expected = slope_with_constant_width(rows, queries, widths, metric, scale, feature)
+        np.testing.assert_allclose(gradients[:, feature], expected, rtol=2e-2, atol=2e-3)
+
+
+def slope_with_constant_width(
+    rows: metric_learning.TrainingRows, queries: Any, widths: Any, metric: Any, scale: float, feature: int
+) -> Floats:
+    """By differences, from the formula, slowly."""
+    Y, known = (np.zeros((len(rows.points), 3), dtype=np.bool_), np.ones((len(rows.points), 3), dtype=np.bool_))
+    for row in range(len(rows.points)):
+        Y[row, rows.label_columns[rows.label_starts[row] : rows.label_starts[row + 1]]] = True
+        if len(rows.unknown_starts):
+            known[row, rows.unknown_columns[rows.unknown_starts[row] : rows.unknown_starts[row + 1]]] = False
+    result = []
+    for row in queries.tolist():
+        rest = np.array([other for other in range(len(rows.points)) if other != row])
+        points = rows.points.astype(np.float64)
+        h = width(points[row] * metric, list(points[rest] * metric), float(widths.min()))
+
+        def loss(factor: float, row: int = row, rest: Any = rest, points: Any = points, h: float = h) -> float:
+            a = metric.astype(np.float64)
+            a[feature] *= factor
+            d = np.sqrt((((points[rest] - points[row]) * a) ** 2).sum(axis=1))
+            w = rows.row_weights[rest] * np.exp(-d / (scale * np.sqrt(h * widths[rest])))
+            p = (w @ (Y & known)[rest]) / (w @ known[rest])
+            p = (1 - metric_learning.PRIOR_SHARE) * p + metric_learning.PRIOR_SHARE * rows.share
+            return float(-np.where(Y[row], np.log(p), np.log1p(-p))[known[row]].sum())
+
+        result.append((loss(math.exp(1e-4)) - loss(math.exp(-1e-4))) / 2e-4)
+    return np.array(result)
+
+
+def test_a_feature_that_tells_nothing_counts_less() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6)).astype(np.float32)
+    Y = oracles.close(np.column_stack([X[:, 0] > -1, X[:, 0] > 0, (X[:, 0] > 0) & (X[:, 1] > 0)]), CHAIN)
+    model = fit_neighbours(X, Y)
+    assert model.metric[:2].min() > 1.5 * model.metric[2:].max()
+    plain = replace(
+        model, metric=np.ones(6, dtype=np.float32), points=in_form(X, model.form),
+        widths=measure_widths(in_form(X, model.form)),
+    )  # fmt: skip
+    new = rng.normal(size=(300, 6)).astype(np.float32)
+    truth = oracles.close(np.column_stack([new[:, 0] > -1, new[:, 0] > 0, (new[:, 0] > 0) & (new[:, 1] > 0)]), CHAIN)
+
+    def loss(one: Neighbours) -> float:
+        p = np.clip(one.predict_proba(new).astype(np.float64), 1e-3, 1 - 1e-3)
+        return float(-np.where(truth, np.log(p), np.log1p(-p)).mean())
+
+    assert loss(model) < loss(plain)
+
+
+def test_of_few_rows_no_metric_is_learned_and_of_many_some_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = training_rows(40, 3, 0, False)
+    metric, scale = metric_learning.learn_metric(rows, 0.2, np.random.default_rng(0))
+    assert (metric.tolist(), scale) == ([1.0, 1.0, 1.0], 0.2)
+    monkeypatch.setattr(metric_learning, "MOST_ROWS", 60)
+    found = metric_learning.learn_metric(training_rows(200, 3, 0, True), 0.2, np.random.default_rng(0))
+    assert found[0].shape == (3,)
+    assert np.isfinite(found[0]).all()
+
+
+def test_widths_of_many_rows_are_estimated_from_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = np.random.default_rng(0).normal(size=(1000, 4)).astype(np.float32)
+    exact = measure_widths(points)
+    monkeypatch.setattr(neighbours, "MOST_MEASURED", 500)
+    ratios = measure_widths(points) / exact
+    assert 0.9 < np.median(ratios) < 1.1
+    assert ((ratios > 0.4) & (ratios < 2.5)).mean() > 0.99
+
+
 # --- mistakes --------------------------------------------------------------------------------------------------------
 
 
@@ -213,6 +317,7 @@ def test_a_record_that_cannot_be_used() -> None:
         ({"form": "other"}, "unknown form 'other'"),
         ({"nodes": 0}, "nodes must be"),
         ({"widths": np.zeros(4, dtype=np.float32)}, "'widths' has 0.0 at 0"),
+        ({"metric": -np.ones(1, dtype=np.float32)}, "'metric' has -1.0 at 0"),
         ({"row_weights": np.array([1.0, 1, -1, 1])}, "'row_weights' has -1.0 at 2"),
         ({"label_columns": model.label_columns + np.int32(7)}, "'label_columns' has 7 at 0"),
         ({"unknown_starts": np.array([0, 1, 1, 1, 1], dtype=np.int32), "unknown_columns": np.zeros(1, dtype=np.int32),

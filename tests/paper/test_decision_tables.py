@@ -250,14 +250,6 @@ class TestPage:
         assert [(row[3], row[5]) for row in rows] == [("none", "30.00"), ("isotonic", "40.00")]
         assert rows[0][8:] == ["2.00", "-", "1.00", "3.00", "-", "-"]
 
-    def test_the_precision_of_the_paper(self, folder: Path) -> None:
-        keep(folder, ENRON, HOSTILE, 0, decided(), decided("precision_floor:paper", 0.3))
-        text = decisions_page(spec_of(), gather(spec_of(), folder))
-        (row,) = cells(text.split("### Recall at")[1], "enron")
-        assert row[3:5] == ["GMU (focal_others)", "2 of 4"]
-        assert row[5].startswith("50.00 / ")
-        assert row[7] == "30.00 / 15.40"
-
     def test_the_same_records_give_the_same_page(self, folder: Path) -> None:
         one, other = (decisions_page(spec_of(), gather(spec_of(), folder)) for _ in range(2))
         assert one == other

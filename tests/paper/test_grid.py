@@ -22,6 +22,7 @@ ANOTHER: dict[str, Any] = {
     "reduction": "sum", "learning_rate": 0.5, "weight_decay": 0.5, "batch_size": 5, "epochs": 7, "seed": 1,
     "patience": 3, "model": "mlp+forest", "n_trees": 5, "encoder": "vit", "image_size": 64, "train_encoder": True,
     "encoder_learning_rate": 0.5, "encoder_batchnorm": "frozen", "augmentation": "none", "precision": "bfloat16",
+    "blend": "learned",
 }  # fmt: skip
 """A value that is neither the default nor the paper's, for each setting that makes another training."""
 COMPUTATION: list[dict[str, Any]] = [
@@ -188,8 +189,9 @@ class TestFingerprint:
     def test_every_other_setting_matters(self) -> None:
         computation = {name for changes in COMPUTATION for name in changes}
         assert set(ANOTHER) == set(Settings.model_fields) - computation - set(BY_PROTOCOL)
-        cells = [cell_of(), *(cell_of(**{name: value}) for name, value in ANOTHER.items() if name != "n_trees")]
+        cells = [cell_of(), *(cell_of(**{name: value}) for name, value in ANOTHER.items() if name not in ("n_trees", "blend"))]
         cells.append(cell_of(model="mlp+forest", n_trees=5))
+        cells.append(cell_of(model="mlp+forest", blend="learned"))
         cells.append(cell_of(model="forest"))
         assert len({cell.fingerprint for cell in cells}) == len(cells)
         assert len({cell.name for cell in cells}) == len(cells)
@@ -288,6 +290,7 @@ class TestSimplest:
         [
             ({"reduction": "sum", "n_members": 3}, {"n_members": 3}),
             ({"reduction": "mean"}, {}),
+            ({"blend": "learned"}, {}),
             ({"u0": 0.5, "k": 2.0}, {}),
             ({"weighting": "none", "w0": 1.0, "side": "both", "classes": "binary"}, {"weighting": "none"}),
             ({"weighting": "none", "schedule": "linear", "schedule_by": "epoch"}, {"weighting": "none"}),

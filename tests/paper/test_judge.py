@@ -10,17 +10,16 @@ import numpy as np
 import pytest
 
 from rarenode.data.dataset import Dataset, DatasetSplits
-from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
-from rarenode.paper.judge import judge, strategy_of
+from rarenode.paper.judge import judge
 from rarenode.paper.measure import DividedRows, divide
 from rarenode.paper.record import CalibrationName, Record
 from rarenode.paper.store import Probabilities
-from rarenode.thresholds import ExpectedF, Isotonic, PrecisionFloor, PriorMatched, Rule, Temperature, ece
+from rarenode.thresholds import ExpectedF, Isotonic, PriorMatched, Rule, Temperature, ece
 from rarenode.thresholds.calibration_error import BINS
 from tests.paper.test_probabilities import training
 
-DECISIONS = ("fixed", "expected_f1", "prior", "tuned", "precision_floor:paper")
+DECISIONS = ("fixed", "expected_f1", "prior", "tuned", "midpoint")
 TREE = Hierarchy.from_edges([("root", "1"), ("root", "2"), ("1", "1/1"), ("1", "1/2"), ("1/1", "1/1/1")])
 ROWS = {"train": 150, "valid": 40, "test": 60}
 
@@ -87,10 +86,6 @@ class TestWays:
             given[1].training
         )
 
-    def test_the_floor_of_the_paper(self) -> None:
-        assert strategy_of("precision_floor:paper", "cellcycle_FUN") == PrecisionFloor(9.47 / 100)
-        with pytest.raises(ArgumentError, match="the paper has no precision for nowhere"):
-            strategy_of("precision_floor:paper", "nowhere")
 
 
 class TestScores:

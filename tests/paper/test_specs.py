@@ -286,9 +286,9 @@ class TestOwn:
         assert spec.reductions is None
 
     def test_decisions_are_named_as_strategies_are(self, tmp_path: Path) -> None:
-        text = 'decisions = ["fixed:0.5", "expected_f1.0", "prior:2", "precision_floor:paper"]' + DECIDED
+        text = 'decisions = ["fixed:0.5", "expected_f1.0", "prior:2", "midpoint"]' + DECIDED
         spec = load_spec(str(write(tmp_path, text)))
-        assert spec.decisions == ("fixed", "expected_f1", "prior:2", "precision_floor:paper")
+        assert spec.decisions == ("fixed", "expected_f1", "prior:2", "midpoint")
 
     def test_cross_fitting_may_stop_early(self, tmp_path: Path) -> None:
         text = 'decisions = ["fixed"]\nsettings = { patience = 3 }' + DECIDED.replace("held_out", "cross_fit")

@@ -61,15 +61,6 @@ def best(values: list[float], score: Callable[[float], Fraction]) -> float | Non
     return values[scores.index(top)] if top > 0 else None
 
 
-def estimated_precision(p: Floats, y: Bools | None, threshold: float, pseudo_rows: int) -> Fraction:
-    chosen = at_or_above(p, threshold)
-    model = sum((Fraction(float(p[row])) for row in chosen), Fraction(0)) / len(chosen)
-    if y is None:
-        return model
-    hits = sum(bool(y[row]) for row in chosen)
-    return (hits + pseudo_rows * model) / (len(chosen) + pseudo_rows)
-
-
 def add_ancestors(decided: Bools, hierarchy: NamesAndEdges) -> Bools:
     """Edge by edge until nothing changes."""
     return _until_still(decided, hierarchy, lambda row, parent, child: (parent, True) if row[child] else None)

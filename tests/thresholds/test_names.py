@@ -14,7 +14,7 @@ from rarenode.thresholds import (
     ExpectedF,
     Fixed,
     GlobalThreshold,
-    PrecisionFloor,
+    Midpoint,
     PrecisionGuarantee,
     PriorMatched,
     RecallGuarantee,
@@ -35,7 +35,8 @@ NAMES: dict[str, Strategy] = {
     "prior:1.5": PriorMatched(1.5),
     "tuned": TunedPerNode(10.0),
     "tuned:0": TunedPerNode(0.0),
-    "precision_floor:0.2": PrecisionFloor(0.2),
+    "midpoint": Midpoint(),
+    "midpoint:0.3": Midpoint(0.3),
     "precision:0.5": PrecisionGuarantee(0.5),
     "recall:0.9": RecallGuarantee(0.9),
 }
@@ -54,7 +55,7 @@ def test_no_digit_of_a_number_is_lost(number: float) -> None:
         ExpectedF(number),
         PriorMatched(number),
         TunedPerNode(number),
-        PrecisionFloor(number),
+        Midpoint(number),
     )
     for strategy in strategies:
         assert make_strategy(strategy.name) == strategy
@@ -79,8 +80,8 @@ def test_the_examples_in_the_message_are_strategies() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "f1", "Fixed", "fixed:", "fixed:x", "expected_f", "expected_fx", "prior:1.5:2", "precision_floor",
-     "precision_floor:", "tuned 5", "fixed\n:0.3", None, 5],
+    ["", "f1", "Fixed", "fixed:", "fixed:x", "expected_f", "expected_fx", "prior:1.5:2", "precision",
+     "midpoint:", "tuned 5", "fixed\n:0.3", None, 5],
 )  # fmt: skip
 def test_an_unknown_name_is_refused_with_examples(text: Any) -> None:
     with pytest.raises(ArgumentError, match=r"unknown threshold strategy .*(mean|choose from expected_f1)") as caught:
@@ -94,7 +95,7 @@ def test_an_unknown_name_is_refused_with_examples(text: Any) -> None:
         ("Fixed", "fixed"),
         ("expectd_f1", "expected_f1"),
         ("expected_f", "expected_f1"),
-        ("precision_floor", "precision_floor:0.2"),
+        ("mid_point", "midpoint"),
         ("tune", "tuned"),
         ("priors", "prior"),
     ],
@@ -124,8 +125,8 @@ def test_a_very_long_name_is_not_repeated() -> None:
         ("tuned:-1", "shrinkage must be a number of at least 0"),
         ("tuned:inf", "shrinkage"),
         ("global:accuracy", "unknown metric 'accuracy'; choose one of f1, micro_f1"),
-        ("precision_floor:0", "precision must be a number above 0 and at most 1"),
-        ("precision_floor:1.1", "precision"),
+        ("midpoint:-1", "towards_prior must be a number of at least 0 and at most 1"),
+        ("midpoint:1.1", "towards_prior"),
     ],
 )
 def test_a_number_out_of_range_is_named(text: str, message: str) -> None:
@@ -139,7 +140,7 @@ def test_an_unknown_metric_names_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize("value", [True, "0.5", None, [0.5]])
-@pytest.mark.parametrize("make", [Fixed, ExpectedF, PriorMatched, TunedPerNode, PrecisionFloor])
+@pytest.mark.parametrize("make", [Fixed, ExpectedF, PriorMatched, TunedPerNode, Midpoint])
 def test_what_is_no_number_is_refused(make: Any, value: Any) -> None:
     with pytest.raises(ArgumentError, match="must be a number"):
         make(value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,14 +17,13 @@ from rarenode.thresholds import (
     ExpectedF,
     Fixed,
     GlobalThreshold,
-    PrecisionFloor,
+    Midpoint,
     PrecisionGuarantee,
     PriorMatched,
     RecallGuarantee,
     Strategy,
     TunedPerNode,
 )
-from rarenode.thresholds.strategies import PSEUDO_ROWS
 from tests.thresholds import oracles
 from tests.thresholds.oracles import Bools, Floats, held_out
 
@@ -40,7 +38,7 @@ EVERY: tuple[Strategy, ...] = (
     PriorMatched(1.5),
     TunedPerNode(),
     TunedPerNode(0.0),
-    PrecisionFloor(0.3),
+    Midpoint(),
     RecallGuarantee(0.2),
     PrecisionGuarantee(0.1),
 )
@@ -107,7 +105,7 @@ def test_the_input_is_left_as_it_was(strategy: Strategy, case: Case) -> None:
 def test_a_threshold_is_above_0_and_a_row_is_at_it_or_never(strategy: Strategy, case: Case) -> None:
     values = fit(strategy, *case)
     assert (values > 0).all()
-    if not isinstance(strategy, GlobalThreshold | PrecisionGuarantee) and strategy != TunedPerNode():
+    if not isinstance(strategy, GlobalThreshold | PrecisionGuarantee | Midpoint) and strategy != TunedPerNode():
         for node, value in enumerate(values.tolist()):
             assert value == math.inf or value in {0.375, *case[0][:, node].tolist()}
 
@@ -148,7 +146,7 @@ def test_who_needs_what() -> None:
         RecallGuarantee,
         PrecisionGuarantee,
     }
-    assert {type(s) for s in EVERY if s.needs_prior} == {PriorMatched}
+    assert {type(s) for s in EVERY if s.needs_prior} == {PriorMatched, Midpoint}
 
 
 @every_strategy
@@ -265,33 +263,19 @@ def test_more_positives_pull_harder() -> None:
     assert many == pytest.approx(0.125, abs=0.01)
 
 
-@pytest.mark.parametrize("labelled", [True, False])
-@given(case=held_out(), precision=st.sampled_from((0.1, 0.25, 0.5, 0.9, 1.0)))
-def test_the_lowest_threshold_that_keeps_the_precision(labelled: bool, case: Case, precision: float) -> None:
+@given(case=held_out(), share=st.sampled_from((0.0, 0.25, 0.5, 1.0)))
+def test_half_way_between_expected_f1_and_the_prior(case: Case, share: float) -> None:
     probs, Y = case
-    values = PrecisionFloor(precision).fit(probs, Y if labelled else None).values
-    least = Fraction(str(precision)) - Fraction(1, 10**12)
-    for node, p in enumerate(probs.T):
-        y = Y[:, node] if labelled else None
-        enough = [t for t in oracles.candidates(p) if oracles.estimated_precision(p, y, t, int(PSEUDO_ROWS)) >= least]
-        assert values[node] == min(enough, default=math.inf)
-
-
-def test_a_lower_floor_never_means_a_higher_threshold() -> None:
-    rng = np.random.default_rng(5)
-    probs = rng.random((60, 8)) ** 4
-    Y = rng.random((60, 8)) < probs
-    for labels in (None, Y):
-        rising = [PrecisionFloor(floor).fit(probs, labels).values for floor in (0.05, 0.2, 0.5, 0.8)]
-        assert all((low <= high).all() for low, high in pairwise(rising))
-        assert len({tuple(values) for values in rising}) == 4
-
-
-def test_equal_rows_reach_a_floor_of_their_own_probability() -> None:
-    assert PrecisionFloor(0.2).fit(np.full((7, 1), 0.2)).values.tolist() == [0.2]  # the sum of seven is a little less
-
-
-def test_a_lucky_row_is_not_believed() -> None:
-    probs, Y = np.full((1, 1), 0.125), np.ones((1, 1), dtype=bool)
-    assert PrecisionFloor(0.2).fit(probs, Y).values.tolist() == [0.125]  # (1 + 1.25) / 11
-    assert PrecisionFloor(0.21).fit(probs, Y).values.tolist() == [math.inf]
+    prior = Y.mean(axis=0)
+    values = Midpoint(share).fit(probs, prior=prior).values
+    ends = ExpectedF().fit(probs).values, PriorMatched().fit(probs, prior=prior).values
+    for value, one, other in zip(values.tolist(), *(each.tolist() for each in ends), strict=True):
+        if math.inf in (one, other):
+            assert value == math.inf
+        elif share in (0, 1) or one == other:
+            assert value == (other if share else one)
+        elif max(one, other) < 1:
+            mean = (1 - share) * math.log(one / (1 - one)) + share * math.log(other / (1 - other))
+            assert value == pytest.approx(1 / (1 + math.exp(-mean)), rel=1e-6)
+        else:
+            assert min(one, other) <= value <= 1

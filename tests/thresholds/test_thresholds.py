@@ -166,7 +166,7 @@ def test_thresholds_of_another_hierarchy_are_refused() -> None:
 class TestInWords:
     @pytest.mark.parametrize(
         "name",
-        ["fixed", "fixed:0.3", "expected_f1", "expected_f2", "prior", "tuned", "global", "precision_floor:0.6"],
+        ["fixed", "fixed:0.3", "expected_f1", "expected_f2", "prior", "tuned", "global", "midpoint"],
     )
     def test_it_says_whether_labels_had_a_say(self, name: str) -> None:
         """They had one, if other labels of the same rows give other thresholds."""

@@ -43,7 +43,7 @@ def test_any_other_focus_suits_one_member(changes: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "thresholds", ["expected_f1", "expected_f2", "prior", "tuned", "global", "precision_floor:0.2"]
+    "thresholds", ["expected_f1", "expected_f2", "prior", "tuned", "global", "midpoint"]
 )
 def test_folds_and_then_all_rows(thresholds: str) -> None:
     chosen = settings(thresholds=thresholds, cv=2, epochs=1, model="mlp+forest", n_trees=2, rule="drop_orphans")

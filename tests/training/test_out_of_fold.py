@@ -25,6 +25,7 @@ from rarenode.data.split import HierarchicalSplit, folds
 from rarenode.errors import ArgumentError, DataError, FileFormatError, Interrupted, ResumeError
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import Summary
+from rarenode.models import Blend, BlendWeights, Forest, learn_weights, pool
 from rarenode.thresholds import ExpectedF, PriorMatched, Strategy, TunedPerNode, make_strategy
 from rarenode.training import EpochRecord, OutOfFold, TrainedModel, train_model
 from rarenode.training.checkpoint import FILE as CHECKPOINT
@@ -430,3 +431,81 @@ def test_a_checkpoint_left_beside_the_model_of_a_fold_is_removed(tmp_path: Path)
     assert identical(cross_fit(rows(), settings(cv=2), folder=tmp_path, resume=True), outcome)
     remove_folds(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [CHECKPOINT]
+
+
+# --- learned weights of a blend --------------------------------------------------------------------------------------
+
+
+class Weights(Recorder):
+    """Notes the weights, and how many trees were grown."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trees: list[int] = []
+
+    def on_forest(self, trees: int) -> None:
+        self.trees.append(trees)
+
+    def on_blend(self, kinds: Any, weights: BlendWeights) -> None:
+        self.found = dict(zip(kinds, weights.weights, strict=True))
+
+
+def learned(**changes: Any) -> Settings:
+    return settings(**({"model": "mlp+forest+neighbours", "blend": "learned", "n_trees": 10} | changes))
+
+
+def test_weights_come_from_out_of_fold_predictions_of_each_model() -> None:
+    chosen, callback = learned(cv=3), Weights()
+    found = cross_fit(rows(), chosen, callback=callback)
+    base = rows()
+    parts = [np.empty(base.Y.shape, dtype=np.float32) for _ in range(3)]
+    for _, held_out in folds(base.Y, base.hierarchy, 3, chosen.seed):
+        model = train_without(held_out, chosen)
+        for part, predicted in zip(parts, model.predict_parts(base.X[held_out]), strict=True):
+            part[held_out] = predicted
+    shares = base.Y.mean(axis=0)
+    expected = learn_weights(parts, base.Y, shares=shares, scored=base.scored)
+    assert callback.found == dict(zip(("mlp", "forest", "neighbours"), expected.weights, strict=True))
+    kept = [parts[place] for place in expected.kept]
+    its = [expected.weights[place] for place in expected.kept]
+    np.testing.assert_array_equal(found.probs, pool(kept, its, shares))
+    assert [part.kind for part in found.model.parts] == [chosen.models[place] for place in expected.kept]
+    if len(its) > 1:
+        assert isinstance(found.model.model, Blend)
+        assert found.model.model.weights == tuple(its)
+        np.testing.assert_allclose(found.model.model.shares, shares)
+
+
+def test_a_model_that_does_not_help_is_left_out_of_the_last_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Predictions that are worse than a guess make one of no use."""
+    monkeypatch.setattr(Forest, "write_probs", lambda self, X, probs: probs.fill(0.999))
+    callback = Weights()
+    found = cross_fit(rows(), learned(cv=2), callback=callback)
+    assert callback.found["forest"] == 0
+    assert "forest" not in [part.kind for part in found.model.parts]
+    assert callback.trees == [10, 10]  # of the folds
+
+
+def test_weights_of_a_single_training() -> None:
+    found = hold_out(rows(), learned(holdout=0.3))
+    np.testing.assert_array_equal(found.probs, found.model.predict_proba(rows().X[found.rows]))
+    found = validate(rows(), learned(), validation())
+    np.testing.assert_array_equal(found.probs, found.model.predict_proba(validation().X))
+
+
+def test_a_blend_with_weights_is_the_same_after_a_resume_and_from_its_folder(tmp_path: Path) -> None:
+    chosen = learned(cv=3)
+    whole = cross_fit(rows(), chosen)
+    with pytest.raises(KilledError):
+        cross_fit(rows(), chosen, folder=tmp_path, callback=Recorder(25, kill))
+    again = cross_fit(rows(), chosen, folder=tmp_path, resume=True)
+    assert identical(again, whole)
+    whole.model.save(tmp_path / "model")
+    loaded = TrainedModel.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(rows().X), whole.model.predict_proba(rows().X))
+
+
+def test_without_held_out_rows_a_blend_is_the_geometric_mean() -> None:
+    model = train_model(rows(), learned())
+    assert isinstance(model.model, Blend)
+    assert model.model.weights == ()

@@ -13,6 +13,7 @@ from typing import Literal, get_args
 from rarenode.errors import ArgumentError
 
 ModelKind = Literal["mlp", "forest", "neighbours"]
+BlendKind = Literal["geometric", "learned"]
 Activation = Literal["relu", "tanh"]
 EnsembleKind = Literal["independent", "dropout"]
 Resampling = Literal["none", "lpros", "lpros-textbook", "hros-pd", "hros-pd-published"]
@@ -90,9 +91,9 @@ STRATEGIES: Mapping[str, _Argument] = MappingProxyType(
     {
         "expected_f": _Argument("beta", "expected_f1, expected_f2, ...", None),
         "prior": _Argument("factor", "prior, prior:1.5, ...", 1.0),
+        "midpoint": _Argument("towards_prior", "midpoint, midpoint:0.3, ...", 0.5, most=1.0, zero=True),
         "tuned": _Argument("shrinkage", "tuned, tuned:5, ...", 10.0, zero=True),
         "global": _Argument("metric", "global, global:micro_f1", "f1"),
-        "precision_floor": _Argument("precision", "precision_floor:0.2, ...", None, most=1.0),
         "precision": _Argument("precision", "precision:0.5, ...", None, most=0.99),
         "recall": _Argument("recall", "recall:0.9, ...", None, most=0.999),
         "fixed": _Argument("threshold", "fixed, fixed:0.3, ...", 0.5, most=1.0, zero=True),
@@ -100,8 +101,8 @@ STRATEGIES: Mapping[str, _Argument] = MappingProxyType(
 )
 """The threshold strategies of `rarenode.thresholds` by name."""
 _COMMON = (
-    "expected_f1", "prior", "tuned", "global", "global:micro_f1", "precision_floor:0.2", "precision:0.5", "recall:0.9",
-    "fixed", "fixed:0.3",
+    "expected_f1", "prior", "midpoint", "tuned", "global", "global:micro_f1", "precision:0.5", "recall:0.9", "fixed",
+    "fixed:0.3",
 )  # fmt: skip
 MOST_CHARACTERS = 100
 

@@ -35,6 +35,7 @@ from rarenode.config.choices import (
     Activation,
     Augmentation,
     BatchNorm,
+    BlendKind,
     Classes,
     EngineName,
     EnsembleKind,
@@ -79,9 +80,9 @@ class Settings(BaseModel):
     )
 
     thresholds: str = setting("expected_f1", "Decisions", main=True)
-    """How per-node thresholds are chosen: expected_f1 (or expected_f2, expected_f0.5, ...), prior, tuned, global,
-    precision_floor:0.2, precision:0.5 or recall:0.9 (kept with a probability of 0.9), or fixed:0.3. All but fixed are
-    fitted to held-out rows, which cv or holdout provide."""
+    """How per-node thresholds are chosen: expected_f1 (or expected_f2, expected_f0.5, ...), prior, midpoint (half-way
+    between these two), tuned, global, precision:0.5 or recall:0.9 (kept with a probability of 0.9), or fixed:0.3. All
+    but fixed are fitted to held-out rows, which cv or holdout provide."""
     rule: Rule = setting("add_ancestors", "Decisions")
     """How decisions become coherent: add_ancestors of decided nodes, or drop_orphans, whose parent is not decided."""
     cv: Annotated[int, Field(ge=2)] | None = setting(3, "Decisions", main=True)
@@ -91,7 +92,10 @@ class Settings(BaseModel):
 
     model: str = setting("mlp+forest", "Model", main=True)
     """What to train: mlp (an ensemble of perceptrons), forest, neighbours (nearest training rows), or several
-    joined by +, such as mlp+forest: the geometric mean of their probabilities."""
+    joined by +, such as mlp+forest: a blend of their probabilities."""
+    blend: BlendKind = setting("geometric", "Model")
+    """How several models are blended: by the geometric mean of their probabilities, or with weights that are learned
+    from held-out rows, where a model that does not help is left out."""
     n_members: Count = setting(1, "Model", main=True)
     """Members of the mlp ensemble. An epistemic focus needs at least 2."""
     ensemble: EnsembleKind = setting("independent", "Model")
@@ -371,6 +375,7 @@ WITHOUT_INFLUENCE = frozenset({"checkpoint_epochs", "checkpoint_minutes", "n_job
 """Settings that cannot change the result, and so may differ when a training is resumed."""
 LATER = (
     "encoder", "image_size", "train_encoder", "encoder_learning_rate", "encoder_batchnorm", "augmentation", "precision",
+    "blend",
 )  # fmt: skip
 """Settings that came after the first runs were saved, whose files know their fingerprint without them."""
 

@@ -1,7 +1,8 @@
 """The kinds of model: an ensemble of perceptrons, a forest, nearest neighbours, and blends of them."""
 
 from rarenode.models.blend import MODELS as PARTS
-from rarenode.models.blend import Blend
+from rarenode.models.blend import Blend, pool
+from rarenode.models.blend_fitting import BlendWeights, learn_weights
 from rarenode.models.ensemble import MlpEnsemble, initial_parameters
 from rarenode.models.forest import Forest
 from rarenode.models.forest_growth import grow_forest
@@ -16,6 +17,7 @@ MODELS: dict[str, type[Model]] = {**PARTS, Blend.kind: Blend}
 __all__ = [
     "MODELS",
     "Blend",
+    "BlendWeights",
     "Forest",
     "Mlp",
     "MlpEnsemble",
@@ -25,4 +27,6 @@ __all__ = [
     "fit_neighbours",
     "grow_forest",
     "initial_parameters",
+    "learn_weights",
+    "pool",
 ]

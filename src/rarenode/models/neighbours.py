@@ -4,12 +4,13 @@ The probability of a node is the weighted share of training rows that have it, a
 
     p(node | x) = sum_r w_r(x) [r has node],    w_r(x) proportional to v_r exp(-d(x, r) / (s sqrt(h(x) h(r))))
 
-with v_r the sample weight of a row, d the Euclidean distance, h(x) the distance from x to its 10th nearest training
+with v_r the sample weight of a row, d the distance, h(x) the distance from x to its 10th nearest training
 row, and s the scale. Dividing by h makes a neighbourhood as wide as rows are sparse there. All training rows take part,
 however far: what they add is little, and it still ranks the rows of a rare node that has no near one.
 
 Distances are between arcsinh of standardised features, so that outliers are less far away. In the form ``shape`` the
-values of each row are then centred and scaled to length 1, so that rows are alike that rise and fall alike.
+values of each row are then centred and scaled to length 1, so that rows are alike that rise and fall alike. Features
+count by a metric that is learned: d(x, r)^2 = sum_f a_f^2 (x_f - r_f)^2.
 
 Labels are closed under ancestors, so a parent sums over the rows of its child and perhaps more, in the same order: as
 in a `Forest`, its probability is at least the child's to the last bit. Where labels are unknown, other rows share the
@@ -28,7 +29,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode._io.compiled import compiled
+from rarenode._io.compiled import compiled, start_threads
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models.model import Floats, Layout, check_arrays
@@ -39,6 +40,10 @@ Form = Literal["values", "shape"]
 """What distances are between: transformed values, or the shape of a row, whatever its level and range."""
 NEIGHBOUR = 10
 """Which neighbour's distance sets the width of a neighbourhood."""
+MOST_MEASURED = 20_000
+"""Rows to which distances are measured for widths, at most."""
+LEAST_WIDTH = 1e-4
+"""The smallest width, as a share of the usual length of a row."""
 ROWS_AT_A_TIME = 8
 """Rows that are compared with a training row while it is in the processor's cache."""
 _INTEGER, _SINGLE, _DOUBLE = np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.float64)
@@ -65,6 +70,7 @@ class NeighbourSizes:
         """Name -> type and shape of every array; those of unknown labels are there only if some are unknown."""
         layout: Layout = {
             "points": (_SINGLE, (self.training_rows, self.features)),
+            "metric": (_SINGLE, (self.features,)),
             "widths": (_SINGLE, (self.training_rows,)),
             "label_starts": (_INTEGER, (self.training_rows + 1,)),
             "label_columns": (_INTEGER, (self.labels,)),
@@ -87,7 +93,9 @@ class Neighbours(RowModel):
     scale: float
     """s: above 0; the smaller, the more the nearest rows count."""
     points: Floats
-    """(training rows, features): the training rows in their form."""
+    """(training rows, features): the training rows in their form, times the metric."""
+    metric: Floats
+    """(features,): a, how much each feature counts in distances."""
     widths: Floats
     """(training rows,): h, the distance from each to its 10th nearest."""
     label_starts: Integers
@@ -119,6 +127,8 @@ class Neighbours(RowModel):
             object.__setattr__(self, name, array)
         check_arrays(self.arrays(), self.sizes.layout())
         refuse("points", self.points.ravel(), ~np.isfinite(self.points).ravel(), "it must be finite")
+        wrong = ~((self.metric >= 0) & (self.metric <= 1e6))
+        refuse("metric", self.metric, wrong, "it must be from 0 to 1e+06")
         wrong = ~((self.widths >= 1e-30) & (self.widths <= 1e30))
         refuse("widths", self.widths, wrong, "it must be from 1e-30 to 1e+30")
         check_lists("label_starts", self.label_starts, "label_columns", self.label_columns, self.nodes)
@@ -147,7 +157,7 @@ class Neighbours(RowModel):
     def write_probs(self, X: Floats, probs: Floats) -> None:
         """See `RowModel.write_probs`."""
         _predict(
-            in_form(X, self.form), self.points, self.widths, float(self.widths.min()), self.scale,
+            in_form(X, self.form) * self.metric, self.points, self.widths, float(self.widths.min()), self.scale,
             self.label_starts, self.label_columns, self.row_weights,
             self.unknown_starts, self.unknown_columns, self.overall_share, probs,
         )  # fmt: skip
@@ -161,6 +171,23 @@ def in_form(X: Floats, form: Form) -> Floats:
     points = np.empty(X.shape, dtype=np.float32)
     _transform(np.ascontiguousarray(X), form == "shape", points)
     return points
+
+
+def measure_widths(points: Floats) -> Floats:
+    """The distance from each row to its 10th nearest other row.
+
+    With more than 20,000 rows it is estimated: from the distances to as many others, of which a smaller number is
+    nearer. At least it is a ten-thousandth of the usual length of a row, however many rows are equal: smaller
+    distances are rounding.
+    """
+    start_threads()
+    rows = len(points)
+    others = np.arange(rows) if rows <= MOST_MEASURED else np.linspace(0, rows - 1, MOST_MEASURED).astype(np.int64)
+    nearer = NEIGHBOUR if rows <= MOST_MEASURED else max(round(NEIGHBOUR * MOST_MEASURED / rows), 1)
+    widths = np.empty(rows, dtype=np.float32)
+    _measure_widths(points, points[others], others, nearer, widths)
+    length = math.sqrt(np.einsum("ij,ij->", points, points, dtype=np.float64) / rows)
+    return np.maximum(widths, np.float32(LEAST_WIDTH * length or 1.0))
 
 
 # --- compiled ------------------------------------------------------------------------------------------------------
@@ -194,7 +221,7 @@ def square_distance(x: Floats, y: Floats) -> np.float32:
 
 
 @compiled()
-def tenth(distances: Floats, skipped: int) -> np.float32:
+def tenth(distances: Floats, skipped: int, nearer: int = NEIGHBOUR) -> np.float32:
     """The 10th smallest, or the largest of fewer; ``skipped`` is left out, and infinite afterwards."""
     others = distances.shape[0]
     if skipped >= 0:
@@ -202,9 +229,27 @@ def tenth(distances: Floats, skipped: int) -> np.float32:
         others -= 1
     if others == 0:
         return np.float32(0)
-    place = min(NEIGHBOUR, others) - 1
+    place = min(nearer, others) - 1
     nth: np.float32 = np.partition(distances, place)[place]
     return nth
+
+
+@compiled(parallel=True)
+def _measure_widths(
+    points: Floats, others: Floats, places: NDArray[np.int64], nearer: int, widths: Floats
+) -> None:
+    """``others`` are the points at ``places``, which rise."""
+    rows, count = points.shape[0], others.shape[0]
+    for block in numba.prange((rows + ROWS_AT_A_TIME - 1) // ROWS_AT_A_TIME):
+        first, last = block * ROWS_AT_A_TIME, min(rows, (block + 1) * ROWS_AT_A_TIME)
+        distances = np.empty((ROWS_AT_A_TIME, count), np.float32)
+        for other in range(count):
+            for row in range(first, last):
+                distances[row - first, other] = square_distance(points[row], others[other])
+        for row in range(first, last):
+            itself = int(np.searchsorted(places, row))
+            skipped = itself if itself < count and places[itself] == row else -1
+            widths[row] = math.sqrt(tenth(distances[row - first], skipped, nearer))
 
 
 @compiled()

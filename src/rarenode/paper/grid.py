@@ -164,6 +164,8 @@ def simplest(settings: Settings) -> Settings:
         idle |= {"u0", "k"}
     if "forest" not in settings.models:
         idle.add("n_trees")
+    if len(settings.models) == 1:
+        changes["blend"] = "geometric"  # nothing is blended
     if settings.weighting != "none" and settings.side == FORMS[settings.weighting][0]:
         idle.add("side")  # what auto would choose
     if settings.weighting == "none" or settings.mix == 0:

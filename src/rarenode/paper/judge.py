@@ -19,7 +19,6 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.errors import ArgumentError
 from rarenode.metrics import Summary, rarity_masks, summary, summary_by_depth, summary_by_rarity
 from rarenode.metrics.average_precision import precision_at_recalls
 from rarenode.paper.measure import DividedRows
@@ -33,14 +32,11 @@ from rarenode.paper.record import (
     Record,
     RowsDecided,
 )
-from rarenode.paper.spec import PRECISION_OF_PAPER, best_published
 from rarenode.paper.store import Probabilities
 from rarenode.thresholds import (
     Calibration,
     Isotonic,
-    PrecisionFloor,
     Rule,
-    Strategy,
     Temperature,
     TemperatureByDepth,
     Thresholds,
@@ -82,20 +78,6 @@ def judge(rows: DividedRows, probabilities: Probabilities, decisions: Sequence[s
             decided=tuple(scoring.decided(decisions)),
         ),
     )
-
-
-def strategy_of(decision: str, dataset: str) -> Strategy:
-    """The threshold strategy of a decision in a spec.
-
-    Raises:
-        ArgumentError: there is no such strategy, or the paper has no precision for the dataset.
-    """
-    if decision != PRECISION_OF_PAPER:
-        return make_strategy(decision)
-    best = best_published(dataset, "precision")
-    if best is None:
-        raise ArgumentError(f"{decision}: the paper has no precision for {dataset}")
-    return PrecisionFloor(best.means["precision"] / 100)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +154,7 @@ class _Judge:
             )
 
     def _fit(self, decision: str, probs: _Pair, fitted_on: FittedOn) -> Thresholds:
-        strategy = strategy_of(decision, self.rows.splits.name)
+        strategy = make_strategy(decision)
         if fitted_on == "test_without_labels":
             return strategy.fit(probs.test, prior=self.rows.prior)
         return strategy.fit(probs.held_out, self.rows.held_out.Y, prior=self.rows.prior)

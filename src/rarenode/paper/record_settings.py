@@ -73,6 +73,8 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType(
     }
 )
 """Every setting of the first version, in its order, with its default. Never to be changed."""
+SINCE: Mapping[str, Any] = MappingProxyType({"model": None, "blend": "geometric"})
+"""Settings that came later, with their values in records that do not have them. Never to be changed."""
 RENAMED: Mapping[str, str] = MappingProxyType(
     {
         "hidden_size": "hidden",
@@ -124,8 +126,8 @@ def from_record(values: Mapping[str, Any]) -> Settings:
     """
     for name in sorted(values.keys() & (RENAMED.keys() | {"n_trees"} | NOT_RECORDED)):
         raise ArgumentError(f"unknown setting {name!r} in a record")
-    named = {**DEFAULTS, **values}
-    trees, model = named.pop("trees"), named.pop("model", None)
+    named = {**DEFAULTS, **SINCE, **values}
+    trees, model = named.pop("trees"), named.pop("model")
     for name, word in NOTHING_SET.items():
         named[name] = word if named[name] is None else named[name]
     back = {old: new for new, old in RENAMED.items()}
@@ -147,7 +149,8 @@ def differing(settings: Settings) -> dict[str, Any]:
 
 def default_of(name: str) -> Any:
     """The default of a setting, by its name in records."""
-    return DEFAULTS[name] if name in DEFAULTS else Settings.model_fields[name].default
+    known = {**DEFAULTS, **SINCE}
+    return known[name] if name in known else Settings.model_fields[name].default
 
 
 def _parse(value: Any) -> Any:

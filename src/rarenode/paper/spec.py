@@ -73,8 +73,6 @@ Protocol = Literal["paper", "held_out", "cross_fit"]
 rows; the validation rows are held out, or a part of the training rows where there are none. ``cross_fit``: trained on
 training and validation rows; thresholds are fitted to out-of-fold predictions.
 """
-PRECISION_OF_PAPER = "precision_floor:paper"
-"""A decision beyond those of `make_strategy`: the floor is the precision of a dataset's best published row."""
 BY_PROTOCOL: Mapping[str, Any] = MappingProxyType(
     {"thresholds": "fixed", "rule": "add_ancestors", "holdout": None, "cv": None}
 )
@@ -202,9 +200,7 @@ class Spec(_Part):
     @classmethod
     def _known_decisions(cls, decisions: tuple[str, ...]) -> tuple[str, ...]:
         try:
-            names = tuple(
-                text if text == PRECISION_OF_PAPER else strategy_text(*parse_strategy(text)) for text in decisions
-            )
+            names = tuple(strategy_text(*parse_strategy(text)) for text in decisions)
         except ArgumentError as error:
             raise ValueError(str(error)) from None
         for name in names:

@@ -15,8 +15,8 @@ strategy              threshold of a node                                       
 `GlobalThreshold`     the same for all nodes, with the best F1 on labelled rows     labels
 `ExpectedF`           maximises the F-score expected from the probabilities
 `PriorMatched`        predicts the node as often as it occurs in training rows      training prior
+`Midpoint`            half-way between `ExpectedF` and `PriorMatched`              training prior
 `TunedPerNode`        the best F1 on labelled rows, shrunk towards `ExpectedF`      labels
-`PrecisionFloor`      the lowest with at least some estimated precision             (labels help)
 `PrecisionGuarantee`  the lowest that keeps a precision, with a probability of 0.9  labels
 `RecallGuarantee`     the highest that keeps a recall, with a probability of 0.9    labels
 ====================  ============================================================  ==============
@@ -41,7 +41,6 @@ from rarenode.thresholds.strategy import HeldOut, Strategy
 Floats = NDArray[np.float64]
 
 MOST_CANDIDATES = 1024
-PSEUDO_ROWS = 10.0
 ROUNDING = 1e-12
 """Scores that differ by less are equal: the order in which floats are added must not change a threshold."""
 BELOW_1 = 1 - np.finfo(np.float64).epsneg
@@ -229,6 +228,47 @@ class PriorMatched(Strategy):
 
 
 @dataclass(frozen=True)
+class Midpoint(Strategy):
+    """For each node, half-way between the thresholds of `ExpectedF` and `PriorMatched`, on the logit scale.
+
+    Out-of-fold predictions come from models with fewer rows than the one that decides in the end, which is more
+    confident: thresholds for the best expected F1 are then too low, and predict a rare node several times too often.
+    As many predictions as the prior suggests are too few for the best F1, as some of them are wrong. The truth is in
+    between. A node that one of the two never predicts is never predicted.
+
+    Args:
+        towards_prior: how far, from 0 (`ExpectedF`) to 1 (`PriorMatched`).
+    """
+
+    towards_prior: float = 0.5
+    needs_prior: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_strategy_argument("midpoint", self.towards_prior)
+
+    @property
+    def name(self) -> str:
+        """``midpoint``, or ``midpoint:0.3``."""
+        return strategy_text("midpoint", self.towards_prior)
+
+    def choose(self, rows: HeldOut) -> Floats:
+        """The threshold between the two; infinity where one of them is."""
+        return _between(ExpectedF().choose(rows), PriorMatched().choose(rows), self.towards_prior)
+
+
+def _between(start: Floats, end: Floats, share: NDArray[np.float64] | float) -> Floats:
+    """The thresholds that are a share of the way from the first to the second, on the logit scale."""
+    values = np.full(len(start), np.inf)
+    finite = np.flatnonzero(np.isfinite(start) & np.isfinite(end))
+    a, b, share = start[finite], end[finite], np.broadcast_to(share, len(start))[finite]
+    # A threshold is the probability of a row that it includes, so rounding must not raise it above: the mean of equal
+    # thresholds is that threshold, and each end is itself.
+    mixed = np.clip(1 / (1 + np.exp((share - 1) * _logit(a) - share * _logit(b))), np.minimum(a, b), np.maximum(a, b))
+    values[finite] = np.where(share == 0, a, np.where(share == 1, b, mixed))
+    return values
+
+
+@dataclass(frozen=True)
 class TunedPerNode(Strategy):
     """For each node, the threshold with the best F1 on labelled rows, shrunk towards that of `ExpectedF`.
 
@@ -264,68 +304,15 @@ class TunedPerNode(Strategy):
             f1 = np.where(block.ends, 2 * block.hits / (block.counts + block.hits[:, -1:]), 0.0)
             tuned = block.at(np.argmax(f1, axis=1))  # the highest of equally good ones
             positives = np.where(f1.max(axis=1) > 0, block.hits[:, -1], 0)
-            values[block.columns] = _shrink(tuned, _best_expected_f(block, 1.0), positives, self.shrinkage)
+            expected = _best_expected_f(block, 1.0)
+            share = np.divide(positives, positives + self.shrinkage, out=np.zeros(len(positives)), where=positives > 0)
+            values[block.columns] = np.where(positives > 0, _between(expected, tuned, share), expected)
         return values
-
-
-def _shrink(tuned: Floats, towards: Floats, positives: NDArray[np.int64], shrinkage: float) -> Floats:
-    values = towards.copy()
-    some = np.flatnonzero(positives)
-    t, t0, n = tuned[some], towards[some], positives[some]
-    mean = (n * _logit(t) + shrinkage * _logit(t0)) / (n + shrinkage)
-    # A threshold is the probability of a row that it includes, so rounding must not raise it above: the mean of equal
-    # thresholds is that threshold, and without shrinkage it is the tuned one.
-    mixed = np.clip(1 / (1 + np.exp(-mean)), np.minimum(t, t0), np.maximum(t, t0))
-    values[some] = t if shrinkage == 0 else mixed
-    return values
 
 
 def _logit(p: Floats) -> Floats:
     p = np.minimum(p, BELOW_1)
     return np.asarray(np.log(p) - np.log1p(-p), dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class PrecisionFloor(Strategy):
-    """For each node, the lowest threshold with at least some estimated precision: the most recall at that precision.
-
-    With q the mean probability of the k rows at or above a threshold, its precision is estimated as
-
-        without labels   q
-        with labels      (hits + m q) / (k + m)
-
-    where m = 10 pseudo-rows stand for the model's own estimate. A few labelled rows then cannot promise much: one hit
-    in one row, at q = 0.1, is a precision of 0.18 and not of 1. Many rows outweigh the model. A node that never reaches
-    the precision is never predicted.
-
-    Args:
-        precision: above 0, at most 1.
-
-    >>> PrecisionFloor(0.5).fit([[0.9], [0.4], [0.3], [0.02]]).values
-    array([0.3])
-    """
-
-    precision: float
-
-    def __post_init__(self) -> None:
-        check_strategy_argument("precision_floor", self.precision)
-
-    @property
-    def name(self) -> str:
-        """For example ``precision_floor:0.2``."""
-        return strategy_text("precision_floor", self.precision)
-
-    def choose(self, rows: HeldOut) -> Floats:
-        """The lowest threshold that reaches the precision; infinity where none does."""
-        values = np.empty(rows.nodes)
-        for block in ranked(rows.probs, rows.labels):
-            precision = block.sums / block.counts
-            if block.labels is not None:
-                precision = (block.hits + PSEUDO_ROWS * precision) / (block.counts + PSEUDO_ROWS)
-            enough = block.ends & (precision >= self.precision - ROUNDING)
-            last = enough.shape[1] - 1 - np.argmax(enough[:, ::-1], axis=1)
-            values[block.columns] = np.where(enough.any(axis=1), block.at(last), np.inf)
-        return values
 
 
 _MAKE: Mapping[str, Callable[[Any], Strategy]] = MappingProxyType(
@@ -334,8 +321,8 @@ _MAKE: Mapping[str, Callable[[Any], Strategy]] = MappingProxyType(
         "global": GlobalThreshold,
         "expected_f": ExpectedF,
         "prior": PriorMatched,
+        "midpoint": Midpoint,
         "tuned": TunedPerNode,
-        "precision_floor": PrecisionFloor,
         "precision": PrecisionGuarantee,
         "recall": RecallGuarantee,
     }

@@ -83,7 +83,7 @@ class Thresholds:
             return f"fixed at {value or '0.5'}"
         if not fitted_here:
             return strategy
-        labels = "without" if strategy.startswith(("expected_f", "prior")) else "with"
+        labels = "without" if strategy.startswith(("expected_f", "prior", "midpoint")) else "with"
         return f"{strategy}, fitted to these rows {labels} their labels"
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
@@ -9,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from rarenode._io.progress import Progress
 from rarenode._io.text import counted
 from rarenode.metrics import Summary
+from rarenode.models import BlendWeights
 
 
 class EpochRecord(BaseModel):
@@ -70,6 +72,9 @@ class Callback:
     def on_neighbours(self, rows: int) -> None:
         """Distances between so many training rows are about to be measured."""
 
+    def on_blend(self, kinds: Sequence[str], weights: BlendWeights) -> None:
+        """The weights of models in a blend were learned."""
+
 
 class ShowProgress(Callback):
     """Displays the training: epoch, loss, steps per second and the time left."""
@@ -123,3 +128,12 @@ class ShowProgress(Callback):
     def on_neighbours(self, rows: int) -> None:
         """See `Callback`."""
         self.progress.line(f"measuring distances between {counted(rows, 'row')}")
+
+    def on_blend(self, kinds: Sequence[str], weights: BlendWeights) -> None:
+        """See `Callback`."""
+        kept = [f"{kinds[place]} {weights.weights[place]:.2f}" for place in weights.kept]
+        left_out = [kind for place, kind in enumerate(kinds) if place not in weights.kept]
+        line = f"weights of the blend: {', '.join(kept)}" if len(kept) > 1 else f"{kinds[weights.kept[0]]} alone"
+        if left_out:
+            line += f"; left out, as held-out rows are predicted as well without: {', '.join(left_out)}"
+        self.progress.line(line)

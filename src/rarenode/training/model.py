@@ -128,6 +128,17 @@ class TrainedModel:
         """Coherent probabilities (rows, nodes): a parent's is never below its child's."""
         return self.compute(X).probs
 
+    def predict_parts(self, X: Any) -> tuple[Floats, ...]:
+        """The probabilities (rows, nodes) of each model in a blend; of another model, its own alone."""
+        prepared = self.prepare(X)
+        with self._threads():
+            return tuple(part.compute(prepared).probs for part in self.parts)
+
+    @property
+    def parts(self) -> tuple[Model, ...]:
+        """The models in a blend, or the model itself."""
+        return self.model.models if isinstance(self.model, Blend) else (self.model,)
+
     def predict(self, X: Any) -> NDArray[np.bool_]:
         """Decided nodes (rows, nodes), with all their ancestors."""
         return self.decide(self.predict_proba(X))
@@ -171,17 +182,16 @@ class TrainedModel:
         Raises:
             ArgumentError: the model has no networks.
         """
-        parts = self.model.models if isinstance(self.model, Blend) else (self.model,)
-        network = next((part for part in parts if isinstance(part, Mlp)), None)
+        network = next((part for part in self.parts if isinstance(part, Mlp)), None)
         if network is None:
-            raise ArgumentError(f"a {self.model.kind} has no members; train model='mlp' or 'mlp+forest'")
+            raise ArgumentError(f"a {self.model.kind} has no members; train model='mlp'")
         with self._threads():
             return network.member_probs(self.prepare(X))
 
     def uncertainty(self, X: Any, kind: str = "gmu") -> Floats:
         """How uncertain the ensemble is about each node, (rows, nodes); kinds are those of `rarenode.uncertainty`.
 
-        In a blend it is the uncertainty of the networks, without the forest.
+        In a blend it is the uncertainty of the networks, without the other models.
         """
         check_kind(kind)
         result = self.compute(X, uncertainty=kind).uncertainty

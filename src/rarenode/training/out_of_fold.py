@@ -6,13 +6,16 @@ Thresholds are fitted to them, because a model is more confident about the rows 
 * `cross_fit` trains a model for each fold on all other rows, predicts the fold with it, and then trains once more on
   all rows. No row is wasted; it takes one training more than there are folds.
 
+With ``blend="learned"`` the models of a blend get weights that are learned from the same predictions. A model that does
+not help is left out, and the last training of `cross_fit` is without it.
+
 With early stopping, a training stops when its AP on the held-out rows no longer improves. The last training of
 `cross_fit` has no held-out rows: it runs for the median of the folds' best epochs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,13 +31,15 @@ from rarenode.data.dataset import Dataset
 from rarenode.data.features import take_rows
 from rarenode.data.split import HierarchicalSplit, folds
 from rarenode.errors import ArgumentError, ResumeError
+from rarenode.models import Blend, BlendWeights, learn_weights, pool
 from rarenode.models.encoder import Encoder
+from rarenode.models.model import Floats
 from rarenode.thresholds import Strategy
 from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.checkpoint import remove_checkpoint
 from rarenode.training.model import TrainedModel
 from rarenode.training.model_folder import FILES, RECORD
-from rarenode.training.train import How, require_labels, train_model
+from rarenode.training.train import How, node_shares, require_labels, train_model
 
 Indices = NDArray[np.int64]
 FOLD = ".fold-"
@@ -79,10 +84,11 @@ def hold_out(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFold
 def validate(data: Dataset, settings: Settings, valid: Dataset, **how: Unpack[How]) -> OutOfFold:
     """Train on rows, and predict validation rows, which early stopping uses too; see `train_model`."""
     valid = require_labels(valid, "validation")
-    model = train_model(data, settings, valid=None if settings.patience is None else valid, **how)
+    model, parts = _train_and_predict(data, settings, valid, **how)
+    weights, probs = _blend(parts, valid, shares := node_shares(data), settings, **how)
     prior = _shares(model.training_positives + valid.Y.sum(axis=0), data.known_rows + valid.known_rows)
-    rows = np.arange(len(valid))
-    return OutOfFold(model, valid.Y, model.predict_proba(valid.X), prior, rows, model.training_positives, valid.known)
+    rows, support = np.arange(len(valid)), model.training_positives
+    return OutOfFold(_weighted(model, weights, shares), valid.Y, probs, prior, rows, support, valid.known)
 
 
 def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFold:
@@ -99,7 +105,7 @@ def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFol
             "set patience to 0, or schedule_by to batch"
         )
     folder = how.get("folder")
-    probs = np.empty(data.Y.shape, dtype=np.float32)
+    parts = [np.empty(data.Y.shape, dtype=np.float32) for _ in settings.models]
     best_epochs = []
     total = data.Y.sum(axis=0, dtype=np.int64)
     support = np.zeros(len(data.hierarchy), dtype=np.int64)
@@ -117,8 +123,7 @@ def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFol
         model = _trained_before(part, settings, fingerprints, encoder) if how.get("resume") else None
         if model is None:
             here: How = {**how, "folder": part, "title": f"fold {number} of {settings.cv}"}
-            fold = _hold_out_rows(data, settings, kept, held_out, **here)
-            model, probs[held_out] = fold.model, fold.probs
+            model, found = _train_and_predict(data.take(kept), settings, data.take(held_out), **here)
             if settings.train_encoder and model.encoder is not None:
                 data.X.forget(model.encoder.fingerprint)
             if part is not None:
@@ -127,19 +132,25 @@ def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFol
                 replace(model, encoder=own, fingerprints={**model.fingerprints, **fingerprints}).save(part)
                 remove_checkpoint(part)
         else:
-            probs[held_out] = model.predict_proba(take_rows(data.X, held_out))
+            found = model.predict_parts(take_rows(data.X, held_out))
+        for place, its in enumerate(found):
+            parts[place][held_out] = its
         if model.history:
             best_epochs.append(best_epoch(model))
         positives = data.Y[held_out].sum(axis=0, dtype=np.int64)
         support += positives * (total - positives)
+    weights, probs = _blend(parts, data, shares := node_shares(data), settings, **how)
+    del parts
     final = settings
+    if weights is not None:
+        final = settings.model_copy(update={"model": "+".join(settings.models[place] for place in weights.kept)})
     if settings.patience is not None:
         epochs = round(median(best_epochs)) if best_epochs else settings.epochs
-        final = settings.model_copy(update={"epochs": epochs, "patience": None})
+        final = final.model_copy(update={"epochs": epochs, "patience": None})
     last: How = {**how, "title": "all rows"}
     model = train_model(data, final, **last)
     return OutOfFold(
-        model,
+        _weighted(model, weights, shares),
         data.Y,
         probs,
         prior=_shares(total, data.known_rows),
@@ -147,6 +158,53 @@ def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFol
         training_support=support // np.maximum(total, 1),
         known=data.known,
     )
+
+
+def _train_and_predict(
+    data: Dataset, settings: Settings, held_out: Dataset, **how: Unpack[How]
+) -> tuple[TrainedModel, tuple[Floats, ...]]:
+    """A model, and what each of its parts predicts for held-out rows, which early stopping uses too."""
+    model = train_model(data, settings, valid=None if settings.patience is None else held_out, **how)
+    return model, model.predict_parts(held_out.X)
+
+
+def _blend(
+    parts: Sequence[Floats], held_out: Dataset, shares: NDArray[np.float64], settings: Settings, **how: Unpack[How]
+) -> tuple[BlendWeights | None, Floats]:
+    """The weights of models, learned from held-out rows, and the probabilities of a blend with these weights.
+
+    There are none if there is a single model, or if the settings do not want them.
+    """
+    if len(parts) == 1 or settings.blend == "geometric":
+        return None, pool(parts, (), shares)
+    weights = learn_weights(
+        parts,
+        held_out.Y,
+        shares=shares,
+        scored=held_out.scored,
+        known=held_out.known,
+        sample_weight=held_out.sample_weight,
+        # The network is what an encoder is trained with.
+        required=[settings.models.index("mlp")] if settings.train_encoder else (),
+        seed=settings.seed,
+    )
+    callback = how.get("callback")
+    if callback is not None:
+        callback.on_blend(settings.models, weights)
+    kept = weights.kept
+    return weights, pool([parts[place] for place in kept], [weights.weights[place] for place in kept], shares)
+
+
+def _weighted(model: TrainedModel, weights: BlendWeights | None, shares: NDArray[np.float64]) -> TrainedModel:
+    """The model with the weights, without the parts that are left out."""
+    if weights is None:
+        return model
+    parts, kept = model.parts, weights.kept
+    if len(parts) == len(weights.weights):
+        parts = tuple(parts[place] for place in kept)
+    if len(parts) == 1:
+        return replace(model, model=parts[0])
+    return replace(model, model=Blend(parts, tuple(weights.weights[place] for place in kept), shares))
 
 
 def _hold_out_rows(

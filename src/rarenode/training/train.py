@@ -11,6 +11,7 @@ from typing import TypedDict
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from rarenode._io.files import sole_use
 from rarenode.config import Settings
@@ -23,6 +24,7 @@ from rarenode.metrics import count_parents_together
 from rarenode.models import Blend, Forest, MlpEnsemble, Model, Neighbours, fit_neighbours, grow_forest
 from rarenode.models.encoder import Encoder
 from rarenode.models.pixels import PixelEncoder
+from rarenode.objective import constrain
 from rarenode.training.callbacks import Callback, EpochRecord
 from rarenode.training.embedding import embeddings, pixels
 from rarenode.training.loop import train_network
@@ -138,6 +140,17 @@ def train_model(
     )
 
 
+def node_shares(data: Dataset) -> NDArray[np.float64]:
+    """(nodes,): the share that has each node, of the rows where it is known, by their weights.
+
+    Where labels are unknown a child may have a larger share than its parent, which then gets the child's.
+    """
+    weights = np.ones(len(data)) if data.sample_weight is None else data.sample_weight.astype(np.float64)
+    known = weights.sum() if data.known is None else weights @ data.known
+    shares = np.minimum(weights @ data.Y / np.maximum(known, 1e-30), 1.0)
+    return shares if data.known is None else constrain(shares[None], data.hierarchy)[0]
+
+
 def require_labels(data: Dataset, purpose: str) -> Dataset:
     """The rows whose labels are known, with a warning if some are not.
 
@@ -167,7 +180,7 @@ def require_trainable_encoder(settings: Settings) -> None:
     if not settings.train_encoder:
         return
     if "mlp" not in settings.models:
-        raise ArgumentError(f"train_encoder needs a network, and model={settings.model!r} has none; choose mlp+forest")
+        raise ArgumentError(f"train_encoder needs a network, and model={settings.model!r} has none; choose mlp")
     if settings.engine == "fused":
         raise ArgumentError("train_encoder needs engine 'torch' or 'auto'; the fused engine trains perceptrons only")
 

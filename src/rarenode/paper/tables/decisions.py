@@ -2,7 +2,7 @@
 
 All of it is arithmetic on records. The page first compares expected F1 with the paper's threshold of 0.5, dataset by
 dataset; then it averages over the datasets of a family (FunCat, GO, others), for decisions, bands of rarity, depths,
-rules of coherence, the rows that thresholds are fitted to, and calibrations; last is recall at the paper's precision.
+rules of coherence, the rows that thresholds are fitted to, and calibrations.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rarenode.paper.comparison.decisions import (
 from rarenode.paper.comparison.scores import Estimate
 from rarenode.paper.judge import CALIBRATED, ON_TEST_ROWS
 from rarenode.paper.record import CalibrationName, Decided, NodesFound, Record
-from rarenode.paper.spec import PRECISION_OF_PAPER, Spec, best_published
+from rarenode.paper.spec import Spec
 from rarenode.paper.store import Records
 from rarenode.paper.tables.markdown import NOTHING, REBUILT_SIGN, dataset_name, escape, line, recorded, times
 from rarenode.thresholds import Rule
@@ -119,7 +119,6 @@ def decisions_page(spec: Spec, records: Records) -> str:
         _rules(spec, records),
         _rows_fitted_on(records),
         _calibrations(records),
-        _precision_of_paper(records),
     ]
     return "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
 
@@ -293,38 +292,6 @@ def _error(its: Sequence[Sequence[Record]], calibration: CalibrationName, band: 
         known = [error for error in errors if error is not None]
         means += [fmean(known)] if known else []
     return f"{100 * fmean(means):.2f}" if means else NOTHING
-
-
-def _precision_of_paper(records: Records) -> Iterator[str]:
-    rows = [
-        (row, best)
-        for (dataset, method), its in records.items()
-        if (row := row_of(dataset, method, Way(PRECISION_OF_PAPER), its)) is not None
-        and (best := best_published(dataset, "precision")) is not None
-    ]
-    if not rows:
-        return
-    yield "### Recall at the paper's precision\n"
-    yield (
-        "The lowest thresholds whose estimated precision on held-out rows is at least that of the best published row. "
-        "A node that never reaches it is never decided and has a precision of 0, so the mean may stay below the floor. "
-        "*a / b*: ours, and that row's.\n"
-    )
-    yield line(["Dataset", "Method", "Seeds", "Published row", "Nodes found", "Precision", "Recall", "F1"])
-    yield line([":--", ":--", "--:", ":--", *["--:"] * 4])
-    for row, best in rows:
-        yield line(
-            [
-                dataset_name(row.dataset),
-                escape(row.method),
-                str(row.seeds),
-                f"{escape(best.method)} ({best.spec})",
-                f"{row.nodes_found.mean:.0f} of {row.nodes}",
-                f"{row.precision.mean:.2f} / {best.means['precision']:.2f}",
-                f"{row.recall.mean:.2f} / {best.means['recall']:.2f}",
-                f"{row.f1.mean:.2f} / {best.means['f1']:.2f}",
-            ]
-        )
 
 
 # --- lines ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,104 @@
+"""`learn_weights` against a slow version, and what it leaves out."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from rarenode.models import blend_fitting, learn_weights, pool
+
+Floats = NDArray[np.float64]
+
+
+def problem(rows: int, nodes: int, noise: tuple[float, ...], seed: int) -> tuple[list[Any], Any, Floats]:
+    """Labels drawn from probabilities, and models that know them with more or less noise on the logit scale."""
+    rng = np.random.default_rng(seed)
+    odds = rng.normal(-1, 1.5, size=(rows, nodes))
+    Y = rng.random((rows, nodes)) < 1 / (1 + np.exp(-odds))
+    Y[0], Y[1] = True, False  # every node has both
+    parts = [(1 / (1 + np.exp(-odds - rng.normal(0, each, size=odds.shape)))).astype(np.float32) for each in noise]
+    return parts, Y, Y.mean(axis=0)
+
+
+def loss_of(weights: Any, parts: list[Any], Y: Any, shares: Floats, counts: Any) -> float:
+    """The log loss of a row, from the formula."""
+    z = np.zeros(Y.shape)
+    for weight, p in zip(weights, parts, strict=True):
+        q = np.minimum(0.98 * p.astype(np.float64) + 0.02 * shares, 1 - 1e-7)
+        z += weight * np.log(q / (1 - q))
+    cells = np.where(Y, np.logaddexp(0, -z), np.logaddexp(0, z))
+    return float((cells * counts).sum() / counts[:, :1].sum())
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 2**31), weighted=st.booleans())
+def test_they_have_the_smallest_log_loss(seed: int, weighted: bool) -> None:
+    parts, Y, shares = problem(60, 8, (0.5, 1.0, 1.5), seed)
+    sample_weight = np.random.default_rng(seed).choice([0.5, 1, 3], size=60) if weighted else np.ones(60)
+    found = learn_weights(
+        parts, Y, shares=shares, scored=np.ones(8, dtype=np.bool_), sample_weight=sample_weight.astype(np.float32)
+    )
+    counts = np.repeat(sample_weight[:, None], 8, axis=1)
+    kept = [parts[place] for place in found.kept]
+    its = [found.weights[place] for place in found.kept]
+    assert loss_of(its, kept, Y, shares, counts) == pytest.approx(found.loss, rel=1e-4)
+    slow = minimize(
+        loss_of, np.full(3, 0.3), args=(parts, Y, shares, counts), method="Nelder-Mead", bounds=[(0, 100)] * 3,
+        options={"xatol": 1e-5, "fatol": 1e-9, "maxiter": 4000},
+    )  # fmt: skip
+    assert found.loss <= slow.fun * (1 + 2 * blend_fitting.NEGLIGIBLE) + 1e-9
+    for place in found.kept if len(found.kept) > 1 else ():
+        assert found.loss_without[place] > found.loss * (1 + blend_fitting.NEGLIGIBLE)
+
+
+def test_a_model_that_knows_nothing_is_left_out() -> None:
+    parts, Y, shares = problem(300, 10, (0.5, 0.6), 0)
+    nothing = np.random.default_rng(1).random(Y.shape).astype(np.float32)
+    found = learn_weights([parts[0], nothing, parts[1]], Y, shares=shares, scored=np.ones(10, dtype=np.bool_))
+    assert found.kept == (0, 2)
+    assert found.weights[1] == 0
+    required = learn_weights(
+        [parts[0], nothing, parts[1]], Y, shares=shares, scored=np.ones(10, dtype=np.bool_), required=[1]
+    )
+    assert 1 in required.kept
+    assert required.weights[1] > 0
+
+
+def test_one_of_two_equal_models_is_left_out_and_the_other_is_taken_as_it_is() -> None:
+    parts, Y, shares = problem(3000, 6, (0.0,), 0)
+    found = learn_weights([parts[0], parts[0]], Y, shares=shares, scored=np.ones(6, dtype=np.bool_))
+    assert sorted(found.weights) == [0.0, 1.0]
+    (place,) = found.kept
+    np.testing.assert_array_equal(pool([parts[0]], [found.weights[place]], shares), parts[0])
+
+
+def test_cells_that_do_not_count_change_nothing() -> None:
+    parts, Y, shares = problem(80, 6, (0.5, 1.0), 3)
+    known = np.random.default_rng(0).random(Y.shape) < 0.7
+    scored = np.array([True, True, False, True, True, True])
+    found = learn_weights(parts, Y, shares=shares, scored=scored, known=known)
+    other = [np.where(known & scored, p, np.float32(0.9)) for p in parts]
+    labels = np.where(known & scored, Y, ~Y)
+    assert learn_weights(other, labels, shares=shares, scored=scored, known=known) == found
+
+
+def test_of_many_rows_some_are_drawn_by_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts, Y, shares = problem(200, 5, (0.5, 1.0), 3)
+    everything = np.ones(5, dtype=np.bool_)
+    monkeypatch.setattr(blend_fitting, "MOST_CELLS", 100)
+    found = [learn_weights(parts, Y, shares=shares, scored=everything, seed=seed) for seed in (0, 0, 1, 2)]
+    assert found[0] == found[1]
+    assert any(one != other for one, other in combinations(found[1:], 2))
+
+
+def test_nothing_to_learn_from() -> None:
+    parts, Y, shares = problem(10, 3, (0.5, 1.0), 0)
+    found = learn_weights(parts, Y, shares=shares, scored=np.zeros(3, dtype=np.bool_))
+    assert len(found.kept) >= 1
