@@ -195,8 +195,8 @@ class TestPage:
             "None on 1 of 2 FunCat datasets."
         ) in text
         assert cells(text, "cellcycle_FUN")[0] == [
-            "cellcycle_FUN", "plain", "2", "2 → 2 of 4", "11.00 → 22.00", "50.00 → 50.00", "12.50 → 12.50", "7.46",
-            "1.47 → 2.95", "7.18 → 7.18", "-", "-",
+            "cellcycle_FUN", "plain", "expected_f1", "2", "2 → 2 of 4", "11.00 → 22.00", "50.00 → 50.00",
+            "12.50 → 12.50", "7.46", "1.47 → 2.95", "7.18 → 7.18", "-", "-",
         ]  # fmt: skip
         assert "Decided together" not in text
 

@@ -189,7 +189,8 @@ class TestFingerprint:
     def test_every_other_setting_matters(self) -> None:
         computation = {name for changes in COMPUTATION for name in changes}
         assert set(ANOTHER) == set(Settings.model_fields) - computation - set(BY_PROTOCOL)
-        cells = [cell_of(), *(cell_of(**{name: value}) for name, value in ANOTHER.items() if name not in ("n_trees", "blend"))]
+        alone = {name: value for name, value in ANOTHER.items() if name not in ("n_trees", "blend")}
+        cells = [cell_of(), *(cell_of(**{name: value}) for name, value in alone.items())]
         cells.append(cell_of(model="mlp+forest", n_trees=5))
         cells.append(cell_of(model="mlp+forest", blend="learned"))
         cells.append(cell_of(model="forest"))

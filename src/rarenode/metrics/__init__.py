@@ -1,5 +1,6 @@
 """Metrics: arrays in, numbers out. Scores of each node, of all nodes together, by depth and by rarity."""
 
+from rarenode.metrics.average_precision import macro_average_precision
 from rarenode.metrics.hierarchical import (
     CafaScores,
     HierarchicalScores,
@@ -39,6 +40,7 @@ __all__ = [
     "hierarchical_scores",
     "hierarchical_scores_by_aspect",
     "information_accretion",
+    "macro_average_precision",
     "node_scores",
     "rarity_masks",
     "summarize_groups",

@@ -1,4 +1,4 @@
-"""Average precision and the precision-recall curve, micro-averaged: all cells (row, node) are ranked together.
+"""Average precision and the precision-recall curve. Micro-averaged, all cells (row, node) are ranked together.
 
 A threshold predicts every cell whose score is at least the threshold. Between two scores of positive cells a lower
 threshold adds only false positives, so both functions look at scores of positive cells alone: with all scores and the
@@ -35,6 +35,19 @@ def average_precision(truth: Bools, scores: NDArray[Any], known: Bools | None = 
     hits = len(positives) - first
     predicted = everything.size - np.searchsorted(everything, thresholds, side="left")
     return float((count * (hits / predicted)).sum() / len(positives))
+
+
+def macro_average_precision(truth: Bools, scores: NDArray[Any], known: Bools | None = None) -> float:
+    """The mean of the average precision of each node (column) that has positive rows; 0 if none has.
+
+    >>> macro_average_precision(np.array([[True, False], [False, False], [True, False]]), np.eye(3)[:, :2])
+    0.8333333333333333
+    """
+    each = [
+        average_precision(truth[:, [node]], scores[:, [node]], None if known is None else known[:, [node]])
+        for node in np.flatnonzero((truth if known is None else truth & known).any(axis=0)).tolist()
+    ]
+    return float(np.mean(each)) if each else 0.0
 
 
 def binary_average_precision(hits: int, predicted: int, positives: int, cells: int) -> float:

@@ -131,7 +131,7 @@ def tasks(
             if name not in known:
                 raise ArgumentError(f"the spec has no {what} {name!r}; it has {'; '.join(known)}")
     return [
-        Task(cell(spec, dataset, method.name, seed), method.name, spec.decisions)
+        Task(cell(spec, dataset, method.name, seed), method.name, spec.decisions_of(method.name))
         for seed in range(seeds or max(method.seeds or spec.seeds for method in spec.all_methods))
         for dataset in spec.datasets
         if dataset in (datasets or spec.datasets)

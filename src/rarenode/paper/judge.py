@@ -19,7 +19,14 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode.metrics import Summary, rarity_masks, summary, summary_by_depth, summary_by_rarity
+from rarenode.metrics import (
+    Summary,
+    macro_average_precision,
+    rarity_masks,
+    summary,
+    summary_by_depth,
+    summary_by_rarity,
+)
 from rarenode.metrics.average_precision import precision_at_recalls
 from rarenode.paper.measure import DividedRows
 from rarenode.paper.record import (
@@ -73,6 +80,8 @@ def judge(rows: DividedRows, probabilities: Probabilities, decisions: Sequence[s
             epochs=probabilities.epochs,
             ap=_rounded(scoring.ap(rows.splits.test.Y, probabilities.test)),
             ap_held_out=_rounded(scoring.ap(rows.held_out.Y, probabilities.held_out)),
+            macro_ap=_rounded(scoring.macro_ap(rows.splits.test.Y, probabilities.test)),
+            macro_ap_held_out=_rounded(scoring.macro_ap(rows.held_out.Y, probabilities.held_out)),
             reliability={name: scoring.reliability(name) for name in get_args(CalibrationName)},
             curves=scoring.curves(),
             decided=tuple(scoring.decided(decisions)),
@@ -127,6 +136,10 @@ class _Judge:
 
     def ap(self, Y: NDArray[np.bool_], probs: NDArray[Any]) -> float:
         return summary(Y, probs, scored=self.rows.splits.scored).ap
+
+    def macro_ap(self, Y: NDArray[np.bool_], probs: NDArray[Any]) -> float:
+        scored = self.rows.splits.scored
+        return macro_average_precision(Y[:, scored], probs[:, scored])
 
     def _by(
         self, decision: str, calibration: CalibrationName, fitted_on: FittedOn, rules: Sequence[Rule]

@@ -161,6 +161,9 @@ class DecisionScores(_Part):
     ap: Share
     """On test rows, from the probabilities; no decision changes it."""
     ap_held_out: Share
+    macro_ap: Share | None = None
+    """On test rows, the mean of the AP of each node that has rows there; None in older records."""
+    macro_ap_held_out: Share | None = None
     reliability: dict[CalibrationName, CalibrationShown]
     curves: dict[str, Annotated[tuple[Share, ...], Field(min_length=100, max_length=100)] | None]
     """Band of rarity -> on test rows the best precision at a recall of at least 0.01, 0.02, ..., 1.00; None without a

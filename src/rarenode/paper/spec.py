@@ -15,6 +15,7 @@ method is one more ``[[methods]]``. Nothing in a spec is executed.
     protocol = "held_out"                       see `Protocol`
     queued = false                              left out by `rarenode paper queue`
     decisions = ["fixed", "expected_f1"]        threshold strategies to score, where rows are held out
+    headline = "expected_f1"                    the one of them that the page compares with a threshold of 0.5
 
     [[methods]]
     name = "GMU"
@@ -23,6 +24,8 @@ method is one more ``[[methods]]``. Nothing in a spec is executed.
     seeds = 1                                   instead of the spec's
     protocol = "cross_fit"                      instead of the spec's
     preset = "best"                             instead of the paper's hyperparameters
+    decisions = ["midpoint"]                    besides the spec's
+    headline = "midpoint"                       instead of the spec's
     factor = 0.5                                pictures: the training factor of the encoder; see `load_encoder`
     fraction = 0.1                              how much of the training rows to use
 
@@ -54,7 +57,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rarenode._io.text import explain
 from rarenode.config import Settings
@@ -88,6 +91,24 @@ OF_PICTURES = ("factor", "fraction")
 """What a method may vary besides settings, and a sweep may sweep."""
 
 
+def _known_decision(text: str) -> str:
+    try:
+        return strategy_text(*parse_strategy(text))
+    except ArgumentError as error:
+        raise ValueError(str(error)) from None
+
+
+def _different(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"the decision {name!r} is there twice")
+    return names
+
+
+Decision = Annotated[Name, AfterValidator(_known_decision)]
+Decisions = Annotated[tuple[Decision, ...], AfterValidator(_different)]
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -102,6 +123,9 @@ class Method(_Part):
     protocol: Protocol | None = None
     preset: Preset = "paper"
     """Where other settings come from: the paper's hyperparameters of a dataset, or the preset ``best``."""
+    decisions: Decisions = ()
+    """Threshold strategies besides those of the spec."""
+    headline: Decision | None = None
     factor: Share | None = None
     """The training factor of an encoder: the share of its trained weights, the rest being random ones."""
     fraction: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -166,8 +190,10 @@ class Spec(_Part):
     seeds: Count = 3
     one_seed: tuple[str, ...] = ()
     protocol: Protocol = "paper"
-    decisions: tuple[Name, ...] = ()
+    decisions: Decisions = ()
     """Threshold strategies, as `strategy_text` writes them."""
+    headline: Decision = "expected_f1"
+    """The strategy that the page compares with a threshold of 0.5."""
     bold: Literal["others"] | tuple[Name, ...] = ()
     settings: dict[str, Any] = {}
     methods: tuple[Method, ...] = ()
@@ -191,22 +217,18 @@ class Spec(_Part):
         """The method's own, or the spec's."""
         return method.protocol or self.protocol
 
+    def decisions_of(self, method: str) -> tuple[str, ...]:
+        """The strategies that are scored for a method."""
+        return self.decisions + next((each.decisions for each in self.all_methods if each.name == method), ())
+
+    def headline_of(self, method: str) -> str:
+        """The strategy of a method that the page compares with a threshold of 0.5."""
+        return next((each.headline for each in self.all_methods if each.name == method), None) or self.headline
+
     def published_for(self, dataset: str, method: str) -> Mapping[Measure, tuple[float, float | None]]:
         """What the paper has: measure -> (mean, deviation or None)."""
         row = self.published.get(dataset.removesuffix(REBUILT), {}).get(method, {})
         return {measure: v if isinstance(v, tuple) else (v, None) for measure, v in row.items()}
-
-    @field_validator("decisions")
-    @classmethod
-    def _known_decisions(cls, decisions: tuple[str, ...]) -> tuple[str, ...]:
-        try:
-            names = tuple(strategy_text(*parse_strategy(text)) for text in decisions)
-        except ArgumentError as error:
-            raise ValueError(str(error)) from None
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"the decision {name!r} is there twice")
-        return names
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -259,6 +281,11 @@ class Spec(_Part):
                     f"method {method.name!r}: a training factor mixes trained weights with random ones, and "
                     f"{settings.encoder} has only these"
                 )
+            for decision in method.decisions:
+                if decision in self.decisions:
+                    raise ValueError(f"method {method.name!r}: the decision {decision!r} is one of the spec's")
+            if method.headline is not None:
+                _among(method.headline, self.decisions_of(method.name), f"method {method.name!r}: headline")
             for dataset in method.datasets or ():
                 _among(dataset, self.datasets, f"method {method.name!r}: datasets")
         for name in ("bold", "panels", "reductions", "published") if self.decisions else ():

@@ -110,13 +110,13 @@ def compare_decisions(
     for task in wanted:
         its = records.get((task.cell.dataset, task.method), ())
         there[task.cell.fingerprint] = any(
-            record.settings.seed == task.cell.settings.seed and not record.decided.lacks(spec.decisions)
+            record.settings.seed == task.cell.settings.seed and not record.decided.lacks(task.decisions)
             for record in its
         )
     rows = (
         row_of(dataset, method, Way(strategy), records.get((dataset, method), ()))
         for dataset, method in shown
-        for strategy in spec.decisions
+        for strategy in spec.decisions_of(method)
     )
     return DecisionComparison(
         title=spec.title,
