@@ -76,7 +76,12 @@ class TestModelCard:
         assert "blended with a forest of 3 trees" in text
         assert isinstance(model.model, Blend)
         mlp, forest = model.model.models
-        assert "forest" not in paragraphs(replace(model, model=mlp).card())
+        assert "Left out, as held-out rows were predicted as well without: forest." in paragraphs(
+            replace(model, model=mlp).card()
+        )
+        assert "Left out" not in text
+        weighted = replace(model, model=Blend((mlp, forest), (0.75, 0.25), np.full(20, 0.5)))
+        assert "learned from held-out rows: mlp 0.75, forest 0.25." in paragraphs(weighted.card())
         assert "from 8 features: a forest of 3 trees." in paragraphs(replace(model, model=forest).card())
         single = train_model(rows(), settings(epochs=1))
         assert "from 8 features: a single network of 3 linear layers with 16 hidden units." in paragraphs(single.card())

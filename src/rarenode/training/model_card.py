@@ -99,7 +99,7 @@ def make_card(record: ModelFile) -> Card:
         Paragraph(
             f"It predicts the {counted(len(record.hierarchy.nodes), 'node')} of a hierarchy with "
             f"{counted(len(record.hierarchy.edges), 'edge')} from {_inputs(record, parts[0]['features'])}: "
-            f"{', blended with '.join(_MODELS[part['kind']](part) for part in parts)}. "
+            f"{', blended with '.join(_MODELS[part['kind']](part) for part in parts)}. {_weights(record, parts)}"
             "A parent is never less probable than its child."
         ),
         Heading("Use"),
@@ -134,6 +134,18 @@ def make_card(record: ModelFile) -> Card:
             [(plain(name), code(value)) for name, value in [*record.versions.items(), *record.fingerprints.items()]],
         ),
     )
+
+
+def _weights(record: ModelFile, parts: Sequence[Mapping[str, Any]]) -> str:
+    """The learned weights of a blend, and what they left out, as sentences with a blank behind them."""
+    kinds = [part["kind"] for part in parts]
+    text = ""
+    if weights := record.model.get("weights"):
+        shown = ", ".join(f"{kind} {weight:.2f}" for kind, weight in zip(kinds, weights, strict=True))
+        text = f"Weights of their log odds, learned from held-out rows: {shown}. "
+    if left_out := [kind for kind in record.settings.models if kind not in kinds]:
+        text += f"Left out, as held-out rows were predicted as well without: {', '.join(left_out)}. "
+    return text
 
 
 def _mlp(part: Mapping[str, Any]) -> str:
