@@ -66,6 +66,26 @@ def test_a_torch_module(rows: Any, tmp_path: Path) -> None:
             RareNodeClassifier(tree, encoder=wrong, **SMALL).fit(paths, Y)
 
 
+@pytest.mark.parametrize("train_encoder", [False, True])
+def test_another_torch_module_with_the_same_weights(rows: Any, tmp_path: Path, train_encoder: bool) -> None:
+    paths, Y, tree = rows
+
+    def module(seed: int, activation: type[torch.nn.Module]) -> torch.nn.Module:
+        torch.manual_seed(seed)
+        convolution, normalisation = torch.nn.Conv2d(3, 5, 3, stride=2), torch.nn.BatchNorm2d(5)
+        pooled = torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten()
+        return torch.nn.Sequential(convolution, normalisation, activation(), *pooled)
+
+    how = SMALL | {"model": "mlp", "train_encoder": train_encoder, "image_size": 16}
+    classifier = RareNodeClassifier(tree, encoder=module(0, torch.nn.ReLU), **how).fit(paths, Y)
+    classifier.save(tmp_path / "model")
+    same = RareNodeClassifier.load(tmp_path / "model", encoder=module(1, torch.nn.ReLU))  # a warning would be an error
+    assert (same.predict_proba(paths) == classifier.predict_proba(paths)).all()
+    for other in (torch.nn.Tanh, torch.nn.GELU, torch.nn.Identity):
+        with pytest.warns(RuntimeWarning, match="computes other numbers than that of the fit"):
+            RareNodeClassifier.load(tmp_path / "model", encoder=module(0, other))
+
+
 def test_validation_pictures(rows: Any) -> None:
     paths, Y, tree = rows
     how = SMALL | {"holdout": None, "patience": 1}

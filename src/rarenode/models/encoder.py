@@ -9,7 +9,7 @@ import copy
 import hashlib
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -36,6 +36,9 @@ DECIMALS = 3
 ROWS_TOGETHER, ROWS_ON_DEVICE = 8, 64
 """Pictures are encoded in batches of just so many, on the CPU or elsewhere: with another number, convolutions are
 computed by other code, which rounds differently."""
+SUMS, CLOSE = 8, 5e-3
+"""Signed sums of an embedding that a model file keeps, and how much of the largest they may differ: more than other
+machines round, less than another activation changes."""
 LARGEST = 1e18
 """Of the numbers in an embedding: their squares fit into float32."""
 VALUES_IN_PARALLEL = 1 << 24
@@ -207,6 +210,22 @@ class Encoder:
         module.load_state_dict({name: torch.tensor(array) for name, array in arrays.items()})
         return replace(self, module=module)
 
+    def response(self) -> list[list[float]] | None:
+        """What a torch module makes of some pictures, in a few numbers for each; None if its code is in the library.
+
+        Unlike the fingerprint it can be compared where numbers are rounded otherwise; see `is_response`.
+        """
+        if self.config is not None:
+            return None
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (self.width, SUMS))
+        found: list[list[float]] = (self.encode(_examples(self.input.width)).astype(np.float64) @ signs).tolist()
+        return found
+
+    def is_response(self, stored: Sequence[Sequence[float]]) -> bool:
+        """Whether `response` is what it was, but for rounding."""
+        now, then = np.array(self.response(), dtype=np.float64), np.array(stored, dtype=np.float64)
+        return now.shape == then.shape and bool((np.abs(now - then) <= CLOSE * np.abs(then).max()).all())
+
     def describe(self) -> dict[str, Any]:
         """Everything but the weights, as JSON can hold it."""
         return {
@@ -218,6 +237,7 @@ class Encoder:
             "deviation": list(self.deviation),
             "width": self.width,
             "is_pretrained": self.is_pretrained,
+            "response": self.response(),
         }
 
 
