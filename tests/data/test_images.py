@@ -10,6 +10,7 @@ import threading
 import tracemalloc
 import warnings
 import zipfile
+import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -103,6 +104,41 @@ def test_a_name_that_is_twice_in_an_archive_is_one_picture(tmp_path: Path) -> No
         archive.writestr("a.png", content(2))
     assert Images.below(tmp_path / "a.zip").names == ("a.png",)
     assert Images.below(tmp_path / "a.zip").file(0).read() == content(2)  # as programs that unpack it have it
+
+
+def zip_with_raw_names(path: Path, names: dict[bytes, bytes]) -> Path:
+    """An archive whose names are written as they are, without the flag for UTF-8; each with its extra field."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for number, (raw, extra) in enumerate(names.items()):
+            about = zipfile.ZipInfo("x" * len(raw))
+            about.extra = extra
+            archive.writestr(about, content(number))
+    packed = path.read_bytes()
+    for raw in names:
+        packed = packed.replace(b"x" * len(raw), raw)
+    path.write_bytes(packed)
+    return path
+
+
+def unicode_path(name: str, raw: bytes, *, version: int = 1) -> bytes:
+    field = struct.pack("<BL", version, zlib.crc32(raw)) + name.encode()
+    return struct.pack("<HHB", 0x9999, 1, 0) + struct.pack("<HH", 0x7075, len(field)) + field
+
+
+@pytest.mark.parametrize(
+    ("raw", "extra", "name"),
+    [
+        ("Käfer/鯨.png".encode(), b"", "Käfer/鯨.png"),  # as `zip` writes it on Linux
+        ("Käfer/1.png".encode("cp437"), b"", "Käfer/1.png"),  # as DOS does
+        (b"K_fer/1.png", unicode_path("Käfer/1.png", b"K_fer/1.png"), "Käfer/1.png"),
+        ("Käfer/1.png".encode("cp437"), unicode_path("Other/1.png", b"another name"), "Käfer/1.png"),
+        (b"K_fer/1.png", unicode_path("Other/1.png", b"K_fer/1.png", version=2), "K_fer/1.png"),
+    ],
+)
+def test_names_in_archives_of_every_program(tmp_path: Path, raw: bytes, extra: bytes, name: str) -> None:
+    found = Images.below(zip_with_raw_names(tmp_path / "a.zip", {raw: extra}))
+    assert found.names == (name,)
+    assert found.file(0).read() == content(0)
 
 
 def test_links_to_folders_are_followed(folder: Path, tmp_path: Path) -> None:

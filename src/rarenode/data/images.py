@@ -13,8 +13,10 @@ import io
 import posixpath
 import shutil
 import stat
+import struct
 import threading
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,6 +40,8 @@ MOST_RATIO, RATIO_FROM = 100, 1 << 26
 BLOCK = 1 << 20
 """Bytes that are unpacked at a time."""
 DIGEST_BYTES = 32
+DOS, UTF8_FLAG, UNICODE_PATH = "cp437", 0x800, 0x7075
+"""Of names in archives: how they are encoded without a flag, the flag for UTF-8, and the field with a name in UTF-8."""
 
 _archives = threading.local()
 """Open archives of each thread; a zip file cannot be read from two threads at once."""
@@ -327,11 +331,38 @@ def _archive(root: Path, expected: tuple[int, ...] | None = None) -> _Archive:
             file = zipfile.ZipFile(root)
         except (zipfile.BadZipFile, OSError, ValueError) as error:
             raise FileFormatError(root, None, f"it is damaged, or no zip archive ({error})") from None
-        paths = ((PurePosixPath(each.filename), each) for each in file.infolist() if not each.is_dir())
+        paths = ((PurePosixPath(_name_of(each)), each) for each in file.infolist() if not each.is_dir())
         # Of files with the same name, the last one counts.
         inside = {str(path): each for path, each in paths if not path.is_absolute() and ".." not in path.parts}
         opened[root] = _Archive(now, file, inside)
     return opened[root]
+
+
+def _name_of(member: zipfile.ZipInfo) -> str:
+    """The name of a file in an archive, whatever program packed it.
+
+    Where a flag does not say that it is UTF-8, `zipfile` takes it for a name of DOS. But ``zip`` on Linux writes UTF-8
+    without the flag, and other programs add the name in UTF-8 in a field of its own.
+    """
+    if member.flag_bits & UTF8_FLAG:
+        return member.filename
+    raw = member.orig_filename.encode(DOS)
+    added = _unicode_path(member.extra, raw)
+    try:
+        name = (raw if added is None else added).decode("utf-8").partition("\0")[0]
+    except UnicodeDecodeError:
+        return member.filename
+    return member.filename if name == member.orig_filename else name
+
+
+def _unicode_path(extra: bytes, raw: bytes) -> bytes | None:
+    """The content of the field that Info-ZIP calls Unicode Path, if it is there and belongs to this name."""
+    while len(extra) >= 4:
+        kind, size = struct.unpack("<HH", extra[:4])
+        field, extra = extra[4 : 4 + size], extra[4 + size :]
+        if kind == UNICODE_PATH and len(field) > 5 and field[:5] == struct.pack("<BL", 1, zlib.crc32(raw)):
+            return field[5:]
+    return None
 
 
 @contextmanager
