@@ -82,6 +82,20 @@ def test_all_pictures_below(folder: Path, place: Place) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
+def test_files_that_may_be_meant_as_pictures_are_counted(folder: Path, place: Place) -> None:
+    for name in ("p.jfif", "q.JPE", "r.pnm", "s.pbm"):
+        (folder / name).write_bytes(content(1))
+    for name in ("1.HEIC", "corals/2.heic", "3.jp2", "corals/no suffix"):
+        (folder / name).write_bytes(content(2))
+    for name in ("labels.csv", "Thumbs.db", "README", "deep.tar.gz"):
+        (folder / name).write_text("no picture")
+    told = r"left out 4 files that may be meant as pictures: 2 \.heic, 1 \.jp2, 1 without a suffix; those of \.jpg, "
+    with pytest.warns(RuntimeWarning, match=told):
+        found = Images.below(place(folder))
+    assert found.names == tuple(sorted((*NAMES, "p.jfif", "q.JPE", "r.pnm", "s.pbm")))
+
+
+@pytest.mark.parametrize("place", PLACES)
 def test_hidden_files_are_left_out(folder: Path, place: Place) -> None:
     for name in (".hidden.png", ".thumbs/x.png", "corals/._c.jpeg", "__MACOSX/corals/._c.jpeg"):
         path = folder / name

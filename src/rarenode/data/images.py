@@ -15,8 +15,10 @@ import shutil
 import stat
 import struct
 import threading
+import warnings
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,6 +42,12 @@ MOST_RATIO, RATIO_FROM = 100, 1 << 26
 BLOCK = 1 << 20
 """Bytes that are unpacked at a time."""
 DIGEST_BYTES = 32
+NO_PICTURES = (
+    ".csv", ".tsv", ".parquet", ".arrow", ".xlsx", ".xls", ".ods", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".toml",
+    ".txt", ".md", ".rst", ".html", ".htm", ".pdf", ".docx", ".log", ".db", ".ini", ".zip", ".gz", ".py", ".ipynb",
+    ".obo", ".arff", ".npy", ".npz", ".safetensors",
+)  # fmt: skip
+"""Suffixes of files that are often beside pictures and that nobody takes for one."""
 DOS, UTF8_FLAG, UNICODE_PATH = "cp437", 0x800, 0x7075
 """Of names in archives: how they are encoded without a flag, the flag for UTF-8, and the field with a name in UTF-8."""
 
@@ -138,14 +146,23 @@ class Images:
     def below(cls, root: Path | str) -> Images:
         """All pictures in a folder or zip archive and in the folders below, sorted by path.
 
+        Files with other suffixes are left out, with a warning unless they are texts or tables.
+
         Raises:
             MissingFileError: there is no such folder or archive.
             DataError: there is no picture in it.
         """
         archive = identity(root) if is_archive(root) else None
-        found = sorted(name for name in list_names(Path(root)) if PurePosixPath(name).suffix.lower() in SUFFIXES)
+        names = sorted(list_names(Path(root)))
+        found = [name for name in names if _suffix(name) in SUFFIXES]
         if not found:
             raise DataError(f"{root} contains no picture ({', '.join(SUFFIXES)})")
+        others = (ImageFile(Path(root), name, archive=archive) for name in names if _suffix(name) not in SUFFIXES)
+        left_out = Counter(_suffix(file.name) for file in others if _may_be_meant(file))
+        if left_out:
+            kinds = ", ".join(f"{number:,} {suffix or 'without a suffix'}" for suffix, number in left_out.most_common())
+            what = f"{root}: left out {counted(left_out.total(), 'file')} that may be meant as pictures: {kinds}"
+            warnings.warn(f"{what}; those of {', '.join(SUFFIXES)} are read", RuntimeWarning, stacklevel=2)
         return cls(ImageFile(Path(root), name, archive=archive) for name in found)
 
     def __len__(self) -> int:
@@ -306,6 +323,23 @@ def list_names(root: Path) -> Iterator[str]:
         raise FileFormatError(root, None, "expected a folder of pictures, or a zip archive")
     else:
         raise MissingFileError(f"{root}: there is no such folder or zip archive of pictures")
+
+
+def _suffix(name: str) -> str:
+    return PurePosixPath(name).suffix.lower()
+
+
+def _may_be_meant(file: ImageFile) -> bool:
+    """Whether a file without the suffix of a picture may be meant as one; without any suffix, its content tells."""
+    if _suffix(file.name):
+        return _suffix(file.name) not in NO_PICTURES
+    try:
+        file.check()
+    except FileFormatError:
+        raise
+    except DataError:
+        return False
+    return True
 
 
 def _is_hidden(name: str) -> bool:
