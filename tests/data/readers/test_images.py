@@ -213,7 +213,9 @@ def test_the_layout_of_benthicnet(tmp_path: Path) -> None:
     )
     hierarchy = tmp_path / "nodes.csv"
     hierarchy.write_text("id,parent,name\n0,,Biota\n1,0,Corals\n2,0,Sponges\n3,1,Stony corals\n")
-    data = Dataset.read(table, labels="labels", images=tmp_path / "all", hierarchy=hierarchy)
+    told = r"b\.csv: JPEG copies are used in place of 1 picture of 3 .*, such as nrcan/s 1/IMG_1\.jpg for .*IMG_1\.PNG$"
+    with pytest.warns(RuntimeWarning, match=told):
+        data = Dataset.read(table, labels="labels", images=tmp_path / "all", hierarchy=hierarchy)
     assert data.hierarchy.nodes == ("0", "1", "2", "3")
     assert data.hierarchy.titles == ("Biota", "Corals", "Sponges", "Stony corals")
     assert data.Y.astype(int).tolist() == [[1, 1, 0, 1], [1, 1, 0, 0], [0, 0, 0, 0]]
@@ -224,6 +226,30 @@ def test_the_layout_of_benthicnet(tmp_path: Path) -> None:
         "nrcan/s2/IMG_2.jpg",
         "fk/s2/x.y.jpg",
     ]
+
+
+@pytest.mark.parametrize("is_zipped", [False, True])
+def test_a_copy_is_not_the_picture_of_another_row(tmp_path: Path, is_zipped: bool) -> None:
+    root = write_pictures(tmp_path / "all", ["d/s/1.jpg", "d/s/2.jpg", "d/s/3.jpg", "d/s/4.jpg"])
+    root = zipped(root) if is_zipped else root
+    names = ["1.jpg", "1.png", "2", "2.tif", "3.png", "3.tif", "4.png"]
+    where: dict[str, Any] = {"dataset": ["d"] * 7, "site": ["s"] * 7, "image": names}
+    table = write_table(tmp_path / "b.csv", taxa=["Biota > Corals"] * 7, **where)
+    with pytest.warns(RuntimeWarning, match=r"in place of 1 picture of 7 .*such as d/s/4\.jpg for d/s/4\.png"):
+        data = Dataset.read(table, labels="taxa", images=root)
+    assert paths(data)[::2] == [str(root / name) for name in ("d/s/1.jpg", "d/s/2.jpg", "d/s/3.png", "d/s/4.jpg")]
+    told = r"4 pictures of 7 cannot be used .*d/s/1\.png: .*no such file; .*d/s/2\.tif: .*d/s/3\.png: .*d/s/3\.tif: "
+    with pytest.raises(DataError, match=told):
+        usable([data], plain_encoder())
+
+
+@pytest.mark.parametrize("is_zipped", [False, True])
+def test_a_name_without_a_suffix_must_be_clear(tmp_path: Path, is_zipped: bool) -> None:
+    root = write_pictures(tmp_path / "photos", ["a.png", "b.jpeg", "b.png"])
+    root = zipped(root) if is_zipped else root
+    table = write_table(tmp_path / "t.csv", image=["a", "b"], taxa=TAXA[:2])
+    with pytest.raises(FileFormatError, match=r"t\.csv, line 3: the picture 'b' may be b\.png or b\.jpeg; write the"):
+        Dataset.read(table, labels="taxa", images=root)
 
 
 def test_pictures_of_one_name_at_several_sites(tmp_path: Path) -> None:
