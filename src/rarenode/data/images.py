@@ -19,7 +19,7 @@ import warnings
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode._io.files import exists, identity, is_dir, is_file, require_unchanged
-from rarenode._io.text import counted
+from rarenode._io.text import by_normal_form, counted, normal_form
 from rarenode.data.decoding import SUFFIXES, check_header, thumbnail
 from rarenode.data.folders import files_below
 from rarenode.errors import DataError, FileFormatError, MissingFileError
@@ -429,18 +429,39 @@ def find_names(candidates: Sequence[Sequence[str]], root: Path) -> list[str | No
     """For each row the first of its candidates that is a file below ``root``; None where there is none.
 
     In an archive where all files are below a folder, as in that of a zipped folder, names may also begin below it, if
-    not one is found otherwise.
+    not one is found otherwise. A name that is not there is looked for in any of Unicode's forms: accents may be parts
+    of letters in a table, and signs of their own in the names of files.
     """
+    folders = [""]
     if is_archive(root):
         there = _archive(root).members
-        for folder in ("", *_common_folders(list(list_names(root)))):
-            found = [next((folder + name for name in names if folder + name in there), None) for names in candidates]
-            if any(found):
-                break
-        return found
-    if not is_dir(root):
-        list(list_names(root))  # raises
-    return [next((name for name in names if is_file(root / name)), None) for names in candidates]
+        folders += _common_folders(list(list_names(root)))
+        found = _first_names(candidates, folders, lambda name: name if name in there else None)
+    else:
+        if not is_dir(root):
+            list(list_names(root))  # raises
+        found = _first_names(candidates, folders, lambda name: name if is_file(root / name) else None)
+    lost = [row for row, names in enumerate(candidates) if found[row] is None and not all(map(str.isascii, names))]
+    if lost:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # which folders are left out is of no interest here
+            same = by_normal_form(list_names(root))
+        again = _first_names([candidates[row] for row in lost], folders, lambda name: same.get(normal_form(name)))
+        for row, name in zip(lost, again, strict=True):
+            found[row] = name
+    return found
+
+
+def _first_names(
+    candidates: Sequence[Sequence[str]], folders: Sequence[str], look_up: Callable[[str], str | None]
+) -> list[str | None]:
+    """For each row what the first of its candidates that is found leads to, in the first folder that has any."""
+    found: list[str | None] = []
+    for folder in folders:
+        found = [next(filter(None, (look_up(folder + name) for name in names)), None) for names in candidates]
+        if any(found):
+            break
+    return found
 
 
 def _common_folders(names: Sequence[str]) -> list[str]:

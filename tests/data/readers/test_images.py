@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -178,6 +179,40 @@ def test_dots_and_slashes_in_names(tmp_path: Path, photos: Path) -> None:
     for names in (["../a.png"], ["/a.png"], ["x/../../b.png"], ["a.png"]):
         with pytest.raises(DataError, match="none of its 1 picture is there"):
             Dataset.read(write_table(tmp_path / "t.csv", image=names, taxa=TAXA[:1]), labels="taxa", images=outside)
+
+
+NFC, NFD = (unicodedata.normalize(form, "Biota/Käfer") for form in ("NFC", "NFD"))
+
+
+@pytest.mark.parametrize("is_zipped", [False, True])
+@pytest.mark.parametrize(("ours", "theirs"), [(NFC, NFD), (NFD, NFC)])
+def test_names_in_another_form_of_unicode(tmp_path: Path, is_zipped: bool, ours: str, theirs: str) -> None:
+    photos = write_pictures(tmp_path / "photos", ["a.png", f"{theirs}/1.png", f"{theirs}/2.png"])
+    root = zipped(photos) if is_zipped else photos
+    names = [f"{ours}/1.png", f"{ours}/2", "a.png"]
+    data = Dataset.read(write_table(tmp_path / "t.csv", image=names, taxa=TAXA), labels="taxa", images=root)
+    assert data.X.names == (f"{theirs}/1.png", f"{theirs}/2.png", "a.png")
+    assert data.ids == tuple(names)
+    only = write_table(tmp_path / "t.csv", image=names[:1], taxa=TAXA[:1])
+    assert Dataset.read(only, labels="taxa", images=root).X.names == (f"{theirs}/1.png",)
+    top = zip_of(tmp_path / "p.zip", photos, {f"photos/{theirs}/1.png": f"{theirs}/1.png"})
+    assert Dataset.read(only, labels="taxa", images=top).X.names == (f"photos/{theirs}/1.png",)
+
+
+def test_labels_in_another_form_of_unicode(tmp_path: Path) -> None:
+    tree = Hierarchy.from_paths([NFC.replace("/", " > "), "Biota > Fish"])
+    photos = write_pictures(tmp_path / "photos", [f"{NFD}/1.png", "Biota/Fish/1.png"])
+    assert Dataset.read(photos, hierarchy=tree).Y.astype(int).tolist() == [[1, 1, 0], [1, 0, 1]]
+    flat = Hierarchy.from_edges([("Biota", NFC.removeprefix("Biota/"))])
+    classes = write_pictures(tmp_path / "flat", [f"{NFD.removeprefix('Biota/')}/1.png"])
+    assert Dataset.read(classes, hierarchy=flat).Y.all()
+
+
+def test_nodes_that_look_the_same(tmp_path: Path) -> None:
+    photos = write_pictures(tmp_path / "photos", [f"{NFC}/1.png", f"{NFD}/1.png", "Biota/Fish/1.png"])
+    told = r"photos: 2 nodes look like others.*'Biota > Ka\\u0308fer' and 'Biota > K\\xe4fer'; write accents"
+    with pytest.warns(RuntimeWarning, match=told):
+        assert len(Dataset.read(photos).hierarchy) == 4
 
 
 # --- labels of every form --------------------------------------------------------------------------------------------
