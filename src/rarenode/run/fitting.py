@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from rarenode._io.files import exists, sole_use
+from rarenode._io.files import exists, require_writable, sole_use
 from rarenode._io.progress import Progress
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset, DatasetSplits
@@ -56,6 +56,7 @@ def fit_in_folder(
             f"settings must be Settings or None, got {type(settings).__name__}; Settings(epochs=10) is an example"
         )
     require_free(run, resume)
+    require_writable(run.folder)
     stored = run.files.settings() if resume else None
     if resume and options is None and hierarchy is None:
         start = run.files.start()
