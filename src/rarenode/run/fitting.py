@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -16,6 +17,7 @@ from rarenode.config import Settings
 from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.sources import Data, open_data
 from rarenode.data.table_options import table_options
+from rarenode.diagnosis.data_checks import copies_between
 from rarenode.engines import resolve_device
 from rarenode.errors import ArgumentError, DataError, ResumeError, TrainingError
 from rarenode.hierarchy import HierarchyLike, as_hierarchy
@@ -56,7 +58,6 @@ def fit_in_folder(
             f"settings must be Settings or None, got {type(settings).__name__}; Settings(epochs=10) is an example"
         )
     require_free(run, resume)
-    require_writable(run.folder)
     stored = run.files.settings() if resume else None
     if resume and options is None and hierarchy is None:
         start = run.files.start()
@@ -81,6 +82,7 @@ def fit_in_folder(
     rows, validation = training_rows(opened, settings)
     rows = require_labels(rows, "training")
     validation = validation if given_validation is None else given_validation
+    warn_of_copies(rows, validation, opened)
     with ExitStack() as locks:
         locks.enter_context(nothing_left_if_refused(run))
         locks.enter_context(sole_use(run.folder))
@@ -113,13 +115,25 @@ def fit_in_folder(
             report_on_fit(run, opened, rows, given_validation)
 
 
+def warn_of_copies(rows: Dataset, valid: Dataset | None, opened: Dataset | DatasetSplits) -> None:
+    """Warn of validation and test pictures that are the same as training pictures, whose content is known by now."""
+    if not has_images(rows):
+        return
+    test = opened.test if isinstance(opened, DatasetSplits) else None
+    for found in copies_between(rows, [part for part in (valid, test) if part is not None]):
+        text = f"{found.text} ({', '.join(found.examples)}); {found.advice}"
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
 def require_free(run: Run, resume: bool) -> None:
-    """Refuse, before any work, a folder that contains another training.
+    """Refuse, before any work, a folder that contains another training, or that cannot be written to.
 
     Raises:
         FolderInUseError: a process is training in it.
         ResumeError: it contains a training, and ``resume`` is not set.
+        TrainingError: it cannot be created or written to.
     """
+    require_writable(run.folder)
     if resume or not (run.files.is_begun or run.files.has_model):
         return
     with sole_use(run.folder):  # what another process has begun is not there to be resumed
