@@ -86,6 +86,19 @@ def test_another_torch_module_with_the_same_weights(rows: Any, tmp_path: Path, t
             RareNodeClassifier.load(tmp_path / "model", encoder=module(0, other))
 
 
+@pytest.mark.parametrize("train_encoder", [False, True])
+def test_the_module_itself_stays_as_it_is(rows: Any, train_encoder: bool) -> None:
+    paths, Y, tree = rows
+    parts = torch.nn.Conv2d(3, 5, 3), torch.nn.BatchNorm2d(5).eval(), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten()
+    module = torch.nn.Sequential(*parts)
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    how = SMALL | {"model": "mlp", "train_encoder": train_encoder, "image_size": 16}
+    RareNodeClassifier(tree, encoder=module, **how).fit(paths, Y).predict(paths)
+    assert [part.training for part in (module, *parts)] == [True, True, False, True, True]
+    assert parts[0].weight.is_contiguous()
+    assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+
+
 def test_validation_pictures(rows: Any) -> None:
     paths, Y, tree = rows
     how = SMALL | {"holdout": None, "patience": 1}

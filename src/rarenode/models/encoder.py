@@ -91,16 +91,13 @@ class Encoder:
         require_module(module)
         name = name or type(module).__name__
         module = module.float()
-        was_training = module.training
         try:
-            with torch.no_grad():
-                found = module.eval()(torch.zeros(1, 3, size, size))
+            with torch.no_grad(), _evaluating(module):
+                found = module(torch.zeros(1, 3, size, size))
                 of_two = module(torch.zeros(2, 3, size, size))
         except Exception as error:  # whatever a network does with an input that it is not made for
             what = f"the encoder {name} cannot look at a picture, a tensor of shape (1, 3, {size}, {size})"
             raise ArgumentError(f"{what}: {str(error).strip()[:200]}") from error
-        finally:
-            module.train(was_training)
         wanted = "an encoder must return a tensor of shape (rows, features), with one row for each picture"
         if not (isinstance(found, torch.Tensor) and found.ndim == 2 and len(found) == 1):
             raise ArgumentError(f"{wanted}; for one picture, {name} returned {_described(found)}")
@@ -266,6 +263,18 @@ def require_module(module: Any) -> None:
         raise ArgumentError(f"an encoder is a torch module or an Encoder, got {type(module).__name__}{advice}")
 
 
+@contextmanager
+def _evaluating(module: torch.nn.Module) -> Iterator[None]:
+    """Evaluation mode, after which each part of a network has the mode that it had."""
+    modes = {part: part.training for part in module.modules()}
+    try:
+        module.eval()
+        yield
+    finally:
+        for part, mode in modes.items():
+            part.training = mode
+
+
 def _described(found: Any) -> str:
     """What a network returned, and what to do if that is often met."""
     if isinstance(found, torch.Tensor):
@@ -328,9 +337,9 @@ def check_weights(encoder: Encoder) -> None:
     Raises:
         ArgumentError: it returns numbers that are not finite or too large, or another number of them.
     """
-    size, was_training = encoder.crop.size, encoder.module.training
-    found = encoder.module.eval()(torch.randn(1, 3, size, size, generator=torch.Generator().manual_seed(0)))
-    encoder.module.train(was_training)
+    size = encoder.crop.size
+    with _evaluating(encoder.module):
+        found = encoder.module(torch.randn(1, 3, size, size, generator=torch.Generator().manual_seed(0)))
     if tuple(found.shape) != (1, encoder.width):
         raise ArgumentError(f"the encoder returns the shape {tuple(found.shape)}; (1, {encoder.width}) was expected")
     if not (found.abs() <= LARGEST).all():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -92,7 +93,7 @@ def train_model(
             network = train_network(
                 rows,
                 settings,
-                encoder=PixelEncoder(encoder.module, encoder.input) if trains_encoder and encoder is not None else None,
+                encoder=_in_training(encoder) if trains_encoder and encoder is not None else None,
                 valid=watched,
                 folder=folder,
                 resume=resume,
@@ -186,6 +187,11 @@ def _pixels(data: Dataset, encoder: Encoder | None, settings: Settings) -> Datas
     if encoder is None:
         raise ArgumentError("the rows are pictures; an encoder is needed to train on them")
     return replace(data, X=pixels(data.X, encoder.crop, n_jobs=settings.n_jobs), feature_names=None)
+
+
+def _in_training(encoder: Encoder) -> PixelEncoder:
+    """A copy of the network for training; the caller's own keeps its mode and its order in memory."""
+    return PixelEncoder(copy.deepcopy(encoder.module), encoder.input)
 
 
 def _encoded(rows: Dataset, images: Images, encoder: Encoder, threads: int) -> Dataset:
