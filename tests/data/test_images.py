@@ -436,6 +436,14 @@ def test_rows_in_any_order(folder: Path) -> None:
     assert repr(images[:1]) == "<Images: 1 picture>"
 
 
+def test_one_row_is_not_several(folder: Path) -> None:
+    found = Images.below(folder)
+    for row in (1, np.int64(1), np.array(1)):
+        with pytest.raises(TypeError, match=r"indexed by a slice, a mask or several rows; file\(row\)"):
+            found[row]
+    assert found[[1]].names == found.names[1:2]
+
+
 def test_parts_share_what_is_computed(folder: Path) -> None:
     images = Images.below(folder)
     part, other = images[np.array([5, 1, 3])], images[np.array([3, 0])]

@@ -60,6 +60,10 @@ def test_a_torch_module(rows: Any, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"encoder=\.\.\."):
         RareNodeClassifier.load(tmp_path / "model")
     loaded = RareNodeClassifier.load(tmp_path / "model", encoder=module)
+    nothing: list[Any] = [[], (), np.array([])]
+    for none in nothing:
+        with pytest.raises(DataError, match="X has no pictures"):
+            loaded.predict(none)
     assert (loaded.predict_proba(paths) == expected).all()
     for wrong, told in ((torch.nn.Flatten, "Flatten is a class"), (torch.nn.Identity(), r"returned the shape \(1, 3,")):
         with pytest.raises(ArgumentError, match=told):

@@ -172,10 +172,17 @@ class Images:
         return f"<Images: {counted(len(self), 'picture')}>"
 
     def __getitem__(self, rows: Any) -> Images:
-        """Some of the pictures, in this order; what has been computed from them stays known."""
+        """Some of the pictures, in this order; what has been computed from them stays known.
+
+        Raises:
+            TypeError: one row is asked for, which `file` is for.
+        """
+        chosen = self._rows[rows]
+        if np.ndim(chosen) != 1:
+            raise TypeError("Images are indexed by a slice, a mask or several rows; file(row) is where one picture is")
         taken = object.__new__(Images)
         taken.__dict__.update(self.__dict__)
-        taken._rows = self._rows[rows]
+        taken._rows = chosen
         return taken
 
     @property

@@ -82,7 +82,6 @@ def fit_in_folder(
     rows, validation = training_rows(opened, settings)
     rows = require_labels(rows, "training")
     validation = validation if given_validation is None else given_validation
-    warn_of_copies(rows, validation, opened)
     with ExitStack() as locks:
         locks.enter_context(nothing_left_if_refused(run))
         locks.enter_context(sole_use(run.folder))
@@ -90,6 +89,7 @@ def fit_in_folder(
             locks.enter_context(sole_use(part))
         is_new = not is_finished(run, rows, validation, settings, resume)
         if is_new:
+            warn_of_copies(rows, validation, opened)
             run.files.write_start(rows.name, settings, data, options, hierarchy, valid)
             run.files.write_examination(rows)
             if callback is not None:

@@ -511,7 +511,12 @@ def test_a_folder_with_a_file_of_labels(tmp_path: Path) -> None:
     root = write_pictures(tmp_path / "photos", ["1.jpg", "x/2.jpg"])
     labels = tmp_path / "labels.csv"
     labels.write_text("id,label\n1.jpg,Biota > Corals\nx/2.jpg,Biota > Sponges\n")
-    assert Dataset.read(root, labels=labels).Y.astype(int).tolist() == [[1, 1, 0], [1, 0, 1]]
+    data = Dataset.read(root, labels=labels)
+    assert data.Y.astype(int).tolist() == [[1, 1, 0], [1, 0, 1]]
+    assert data.notes == ()
+    labels.write_text("id,label\n1.jpg,Biota > Corals\n2.jpg,Biota > Sponges\n")
+    with pytest.warns(RuntimeWarning, match=r"1 of 2 ids of .*labels\.csv are not in .*photos, such as '2\.jpg'"):
+        Dataset.read(root, labels=labels)
 
 
 def test_folders_that_cannot_be_read(tmp_path: Path) -> None:

@@ -196,14 +196,19 @@ def read_images(
             _require_names_of_nodes(root, folders, has_hierarchy=hierarchy is not None or expected is not None)
     from rarenode.data.readers.tables import make_dataset  # noqa: PLC0415 (it needs this module for its own pictures)
 
-    if labels and "labels" not in update and not is_label_file(options.labels[0], frame.columns):
+    has_file = labels and "labels" not in update
+    if has_file and not is_label_file(options.labels[0], frame.columns):
         raise ArgumentError(
             f"{sources[0]}: pictures have no column {options.labels[0]!r} of labels. Name the table that has it, and "
             f"the folder with --images; or, with --labels, a file with ids and labels, or {LABEL!r} for the names of "
             "folders"
         )
+    if has_file:
+        table = replace(table, frame=frame.drop(LABEL))
     wants = Expected(expected.hierarchy, None, reading=expected.reading, images=True) if expected is not None else None
     data = make_dataset(table, options.model_copy(update=update), hierarchy=hierarchy, expected=wants, labels=labels)
+    for note in data.notes if has_file else ():  # a name that is misspelled is a picture without labels
+        warnings.warn(note, RuntimeWarning, stacklevel=2)
     return replace(data, notes=(*data.notes, *notes))
 
 
