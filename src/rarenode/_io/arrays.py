@@ -8,10 +8,9 @@ checksum covers both, so that a file that was edited or damaged is never taken f
 from __future__ import annotations
 
 import hashlib
-import json
 import math
+import re
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +56,7 @@ def write_arrays(path: Path, arrays: Arrays, note: str = "") -> None:
     in_order = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     try:
         # One entry only: it writes several in any order, and the same content would not be the same bytes.
-        about = json.dumps({"note": note, CHECKSUM: _checksum(arrays, note)}) if note else ""
+        about = f"{_checksum(arrays, note)} {note}" if note else ""
         save_file(in_order, path, {KEY: about})
         path.chmod(permissions)
     except SafetensorError as error:  # the disk's refusal, in other words
@@ -119,11 +118,8 @@ def read_arrays(path: Path, layout: Layout) -> Arrays:
 def _note_and_checksum(written: Mapping[str, str]) -> tuple[str, str | None]:
     """The note that is in a file, and its checksum; in files of an older rarenode they are two entries."""
     text = written.get(KEY, "")
-    if text and CHECKSUM not in written:
-        with suppress(ValueError, TypeError, KeyError):  # it was edited, and has no checksum
-            content = json.loads(text)
-            return str(content["note"]), str(content[CHECKSUM])
-    return text, written.get(CHECKSUM)
+    both = re.fullmatch("([0-9a-f]{64}) (.*)", text, re.DOTALL)
+    return (text, written.get(CHECKSUM)) if both is None or CHECKSUM in written else (both[2], both[1])
 
 
 def _checksum(arrays: Mapping[str, NDArray[Any]], note: str) -> str:

@@ -9,7 +9,7 @@ import copy
 import hashlib
 import inspect
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -218,7 +218,7 @@ class Encoder:
         found: list[list[float]] = (self.encode(_examples(self.input.width)).astype(np.float64) @ signs).tolist()
         return found
 
-    def is_response(self, stored: Sequence[Sequence[float]]) -> bool:
+    def is_response(self, stored: tuple[tuple[float, ...], ...]) -> bool:
         """Whether `response` is what it was, but for rounding."""
         now, then = np.array(self.response(), dtype=np.float64), np.array(stored, dtype=np.float64)
         return now.shape == then.shape and bool((np.abs(now - then) <= CLOSE * np.abs(then).max()).all())

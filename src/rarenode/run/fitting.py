@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -17,7 +16,6 @@ from rarenode.config import Settings
 from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.sources import Data, open_data
 from rarenode.data.table_options import table_options
-from rarenode.diagnosis.data_checks import copies_between
 from rarenode.engines import resolve_device
 from rarenode.errors import ArgumentError, DataError, ResumeError, TrainingError
 from rarenode.hierarchy import HierarchyLike, as_hierarchy
@@ -25,7 +23,7 @@ from rarenode.models.encoder import Encoder, as_encoder
 from rarenode.models.pretrained import load_encoder
 from rarenode.report import Report, write_report
 from rarenode.run.files import REPORT, STARTED
-from rarenode.run.rows import has_images, training_rows, usable_data, validation_rows, with_parts
+from rarenode.run.rows import has_images, training_rows, usable_data, validation_rows, warn_of_copies, with_parts
 from rarenode.run.unseen import report_on_unseen, unseen_rows
 from rarenode.training import Callback, fit_model
 from rarenode.training.estimate import estimate_fit
@@ -113,16 +111,6 @@ def fit_in_folder(
         run.files.tidy()
         if report and (is_new or not (run.folder / REPORT).exists()):
             report_on_fit(run, opened, rows, given_validation)
-
-
-def warn_of_copies(rows: Dataset, valid: Dataset | None, opened: Dataset | DatasetSplits) -> None:
-    """Warn of validation and test pictures that are the same as training pictures, whose content is known by now."""
-    if not has_images(rows):
-        return
-    test = opened.test if isinstance(opened, DatasetSplits) else None
-    for found in copies_between(rows, [part for part in (valid, test) if part is not None]):
-        text = f"{found.text} ({', '.join(found.examples)}); {found.advice}"
-        warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def require_free(run: Run, resume: bool) -> None:

@@ -189,16 +189,16 @@ def _pixels(data: Dataset, encoder: Encoder | None, settings: Settings) -> Datas
     return replace(data, X=pixels(data.X, encoder.crop, n_jobs=settings.n_jobs), feature_names=None)
 
 
-def _in_training(encoder: Encoder) -> PixelEncoder:
-    """A copy of the network for training; the caller's own keeps its mode and its order in memory."""
-    return PixelEncoder(copy.deepcopy(encoder.module), encoder.input)
-
-
 def _encoded(rows: Dataset, images: Images, encoder: Encoder, threads: int) -> Dataset:
     """Rows of pixels with the embeddings of a trained encoder in their place, which are also kept with the pictures."""
     values = encoder.encode(rows.X, threads)
     images.keep(encoder.fingerprint, np.arange(len(images)), values)
     return replace(rows, X=values)
+
+
+def _in_training(encoder: Encoder) -> PixelEncoder:
+    """A copy of the network for training; the caller's own keeps its mode and its order in memory."""
+    return PixelEncoder(copy.deepcopy(encoder.module), encoder.input)
 
 
 def _prepared(data: Dataset, preparation: Preparation | None) -> Dataset:
