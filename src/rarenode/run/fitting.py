@@ -22,8 +22,9 @@ from rarenode.hierarchy import HierarchyLike, as_hierarchy
 from rarenode.models.encoder import Encoder, as_encoder
 from rarenode.models.pretrained import load_encoder
 from rarenode.report import Report, write_report
+from rarenode.run.copies import warn_of_copies
 from rarenode.run.files import REPORT, STARTED
-from rarenode.run.rows import has_images, training_rows, usable_data, validation_rows, warn_of_copies, with_parts
+from rarenode.run.rows import has_images, training_rows, usable_data, validation_rows, with_parts
 from rarenode.run.unseen import report_on_unseen, unseen_rows
 from rarenode.training import Callback, fit_model
 from rarenode.training.estimate import estimate_fit

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,7 +15,6 @@ from rarenode.data.features import text_features
 from rarenode.data.images import Images
 from rarenode.data.sources import Data, open_data
 from rarenode.data.table_options import Expected, TableOptions
-from rarenode.diagnosis.data_checks import copies_between
 from rarenode.errors import ArgumentError, Interrupted
 from rarenode.models.encoder import Encoder
 from rarenode.training import TrainedModel
@@ -82,16 +80,6 @@ def usable_data(
         return found["rows"], found.get("validation")
     splits = DatasetSplits(opened.name, found["train"], found.get("valid"), found["test"])
     return splits, found.get("validation")
-
-
-def warn_of_copies(rows: Dataset, valid: Dataset | None, opened: Dataset | DatasetSplits) -> None:
-    """Warn of validation and test pictures that are the same as training pictures, whose content is known by now."""
-    if not has_images(rows):
-        return
-    test = opened.test if isinstance(opened, DatasetSplits) else None
-    for found in copies_between(rows, [part for part in (valid, test) if part is not None]):
-        text = f"{found.text} ({', '.join(found.examples)}); {found.advice}"
-        warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def is_same_file(one: Path | str, other: Path | str) -> bool:
