@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import stat
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,25 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(FileFormatError):
             read_arrays(path, layout_of(ARRAYS))
+
+
+def test_the_same_content_is_the_same_bytes(tmp_path: Path) -> None:
+    arrays = {"b": np.arange(3.0), "a": np.ones((2, 2), dtype=np.float32)}
+    for number in range(20):
+        write_arrays(tmp_path / str(number), arrays, "a note")
+    assert len({(tmp_path / str(number)).read_bytes() for number in range(20)}) == 1
+
+
+def test_a_file_of_an_older_version(tmp_path: Path) -> None:
+    arrays = {"a": np.arange(3.0)}
+    checksum = hashlib.sha256(b"a note" + b";a;<f8;(3,);" + arrays["a"].tobytes()).hexdigest()
+    save_file(arrays, tmp_path / "old", {"rarenode": "a note", "sha256": checksum})
+    assert read_note(tmp_path / "old") == "a note"
+    assert read_arrays(tmp_path / "old", layout_of(arrays))["a"].tolist() == [0, 1, 2]
+    for about in ({"sha256": "0" * 64}, {}):
+        save_file(arrays, tmp_path / "edited", {"rarenode": "a note", **about})
+        with pytest.raises(FileFormatError, match="its checksum is not that of its content"):
+            read_arrays(tmp_path / "edited", layout_of(arrays))
 
 
 def test_a_file_of_another_program_has_no_note(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rarenode._io.files import remove_abandoned, replacing, sole_use
+from rarenode._io.files import remove_abandoned, replacing, require_writable, sole_use
 from rarenode.errors import FolderInUseError, TrainingError
 
 
@@ -119,6 +119,18 @@ def test_a_folder_that_cannot_be_created(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(TrainingError, match="cannot be created"), sole_use(tmp_path / "file"):
         pass
+
+
+def test_whether_a_folder_can_be_written_is_known_before(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path, tmp_path / "new" / "deep"):
+        require_writable(folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    for folder in (tmp_path / "file", tmp_path / "file" / "new" / "deep"):
+        with pytest.raises(TrainingError, match="cannot be created: Not a directory"):
+            require_writable(folder)
+    with pytest.raises(TrainingError, match="cannot be created: File name too long"):
+        require_writable(tmp_path / ("x" * 300))
 
 
 def test_several_files_are_replaced_together(tmp_path: Path) -> None:

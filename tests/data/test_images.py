@@ -10,6 +10,7 @@ import threading
 import tracemalloc
 import warnings
 import zipfile
+import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -81,6 +82,20 @@ def test_all_pictures_below(folder: Path, place: Place) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
+def test_files_that_may_be_meant_as_pictures_are_counted(folder: Path, place: Place) -> None:
+    for name in ("p.jfif", "q.JPE", "r.pnm", "s.pbm"):
+        (folder / name).write_bytes(content(1))
+    for name in ("1.HEIC", "corals/2.heic", "3.jp2", "corals/no suffix"):
+        (folder / name).write_bytes(content(2))
+    for name in ("labels.csv", "Thumbs.db", "README", "deep.tar.gz"):
+        (folder / name).write_text("no picture")
+    told = r"left out 4 files that may be meant as pictures: 2 \.heic, 1 \.jp2, 1 without a suffix; those of \.jpg, "
+    with pytest.warns(RuntimeWarning, match=told):
+        found = Images.below(place(folder))
+    assert found.names == tuple(sorted((*NAMES, "p.jfif", "q.JPE", "r.pnm", "s.pbm")))
+
+
+@pytest.mark.parametrize("place", PLACES)
 def test_hidden_files_are_left_out(folder: Path, place: Place) -> None:
     for name in (".hidden.png", ".thumbs/x.png", "corals/._c.jpeg", "__MACOSX/corals/._c.jpeg"):
         path = folder / name
@@ -103,6 +118,41 @@ def test_a_name_that_is_twice_in_an_archive_is_one_picture(tmp_path: Path) -> No
         archive.writestr("a.png", content(2))
     assert Images.below(tmp_path / "a.zip").names == ("a.png",)
     assert Images.below(tmp_path / "a.zip").file(0).read() == content(2)  # as programs that unpack it have it
+
+
+def zip_with_raw_names(path: Path, names: dict[bytes, bytes]) -> Path:
+    """An archive whose names are written as they are, without the flag for UTF-8; each with its extra field."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for number, (raw, extra) in enumerate(names.items()):
+            about = zipfile.ZipInfo("x" * len(raw))
+            about.extra = extra
+            archive.writestr(about, content(number))
+    packed = path.read_bytes()
+    for raw in names:
+        packed = packed.replace(b"x" * len(raw), raw)
+    path.write_bytes(packed)
+    return path
+
+
+def unicode_path(name: str, raw: bytes, *, version: int = 1) -> bytes:
+    field = struct.pack("<BL", version, zlib.crc32(raw)) + name.encode()
+    return struct.pack("<HHB", 0x9999, 1, 0) + struct.pack("<HH", 0x7075, len(field)) + field
+
+
+@pytest.mark.parametrize(
+    ("raw", "extra", "name"),
+    [
+        ("Käfer/鯨.png".encode(), b"", "Käfer/鯨.png"),  # as `zip` writes it on Linux
+        ("Käfer/1.png".encode("cp437"), b"", "Käfer/1.png"),  # as DOS does
+        (b"K_fer/1.png", unicode_path("Käfer/1.png", b"K_fer/1.png"), "Käfer/1.png"),
+        ("Käfer/1.png".encode("cp437"), unicode_path("Other/1.png", b"another name"), "Käfer/1.png"),
+        (b"K_fer/1.png", unicode_path("Other/1.png", b"K_fer/1.png", version=2), "K_fer/1.png"),
+    ],
+)
+def test_names_in_archives_of_every_program(tmp_path: Path, raw: bytes, extra: bytes, name: str) -> None:
+    found = Images.below(zip_with_raw_names(tmp_path / "a.zip", {raw: extra}))
+    assert found.names == (name,)
+    assert found.file(0).read() == content(0)
 
 
 def test_links_to_folders_are_followed(folder: Path, tmp_path: Path) -> None:
@@ -384,6 +434,14 @@ def test_rows_in_any_order(folder: Path) -> None:
     assert len(images[np.zeros(0, dtype=np.int64)]) == 0
     assert repr(images) == f"<Images: {len(NAMES)} pictures>"
     assert repr(images[:1]) == "<Images: 1 picture>"
+
+
+def test_one_row_is_not_several(folder: Path) -> None:
+    found = Images.below(folder)
+    for row in (1, np.int64(1), np.array(1)):
+        with pytest.raises(TypeError, match=r"indexed by a slice, a mask or several rows; file\(row\)"):
+            found[row]
+    assert found[[1]].names == found.names[1:2]
 
 
 def test_parts_share_what_is_computed(folder: Path) -> None:

@@ -60,10 +60,47 @@ def test_a_torch_module(rows: Any, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"encoder=\.\.\."):
         RareNodeClassifier.load(tmp_path / "model")
     loaded = RareNodeClassifier.load(tmp_path / "model", encoder=module)
+    nothing: list[Any] = [[], (), np.array([])]
+    for none in nothing:
+        with pytest.raises(DataError, match="X has no pictures"):
+            loaded.predict(none)
     assert (loaded.predict_proba(paths) == expected).all()
     for wrong, told in ((torch.nn.Flatten, "Flatten is a class"), (torch.nn.Identity(), r"returned the shape \(1, 3,")):
         with pytest.raises(ArgumentError, match=told):
             RareNodeClassifier(tree, encoder=wrong, **SMALL).fit(paths, Y)
+
+
+@pytest.mark.parametrize("train_encoder", [False, True])
+def test_another_torch_module_with_the_same_weights(rows: Any, tmp_path: Path, train_encoder: bool) -> None:
+    paths, Y, tree = rows
+
+    def module(seed: int, activation: type[torch.nn.Module]) -> torch.nn.Module:
+        torch.manual_seed(seed)
+        convolution, normalisation = torch.nn.Conv2d(3, 5, 3, stride=2), torch.nn.BatchNorm2d(5)
+        pooled = torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten()
+        return torch.nn.Sequential(convolution, normalisation, activation(), *pooled)
+
+    how = SMALL | {"model": "mlp", "train_encoder": train_encoder, "image_size": 16}
+    classifier = RareNodeClassifier(tree, encoder=module(0, torch.nn.ReLU), **how).fit(paths, Y)
+    classifier.save(tmp_path / "model")
+    same = RareNodeClassifier.load(tmp_path / "model", encoder=module(1, torch.nn.ReLU))  # a warning would be an error
+    assert (same.predict_proba(paths) == classifier.predict_proba(paths)).all()
+    for other in (torch.nn.Tanh, torch.nn.GELU, torch.nn.Identity):
+        with pytest.warns(RuntimeWarning, match="computes other numbers than that of the fit"):
+            RareNodeClassifier.load(tmp_path / "model", encoder=module(0, other))
+
+
+@pytest.mark.parametrize("train_encoder", [False, True])
+def test_the_module_itself_stays_as_it_is(rows: Any, train_encoder: bool) -> None:
+    paths, Y, tree = rows
+    parts = torch.nn.Conv2d(3, 5, 3), torch.nn.BatchNorm2d(5).eval(), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten()
+    module = torch.nn.Sequential(*parts)
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    how = SMALL | {"model": "mlp", "train_encoder": train_encoder, "image_size": 16}
+    RareNodeClassifier(tree, encoder=module, **how).fit(paths, Y).predict(paths)
+    assert [part.training for part in (module, *parts)] == [True, True, False, True, True]
+    assert parts[0].weight.is_contiguous()
+    assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
 
 
 def test_validation_pictures(rows: Any) -> None:

@@ -447,3 +447,19 @@ class TestWriting:
         assert page == tmp_path / "page.html"
         assert page.exists()
         assert {file.parent for file in beside} == {folder_of(str(page))} == {tmp_path / "page_files"}
+
+
+def test_a_full_disk_leaves_no_empty_folder(
+    runs: tuple[RunReport, RunReport], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("rarenode.report.files._write", full)
+    with pytest.raises(ArgumentError, match="cannot be written: No space left"):
+        write_report(Report(runs[:1]), tmp_path / "report.html")
+    assert not list(tmp_path.iterdir())
+    folder_of(tmp_path / "report.html").mkdir()
+    with pytest.raises(ArgumentError, match="cannot be written: No space left"):
+        write_report(Report(runs[:1]), tmp_path / "report.html")
+    assert folder_of(tmp_path / "report.html").is_dir()  # it is not ours

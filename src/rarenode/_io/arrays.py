@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ Arrays = dict[str, NDArray[Any]]
 Layout = Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]
 """Name -> type and shape."""
 
+KEY, CHECKSUM = "rarenode", "sha256"
+"""Of what a file says about its arrays."""
 MOST_HEADER_BYTES = 100_000_000
 """What safetensors itself allows a header to have."""
 _NAMES = {
@@ -52,7 +55,9 @@ def write_arrays(path: Path, arrays: Arrays, note: str = "") -> None:
     # It also writes an array as it lies in memory, which for a transposed one is not what its shape says.
     in_order = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     try:
-        save_file(in_order, path, {"rarenode": note} | ({"sha256": _checksum(arrays, note)} if note else {}))
+        # One entry only: it writes several in any order, and the same content would not be the same bytes.
+        about = f"{_checksum(arrays, note)} {note}" if note else ""
+        save_file(in_order, path, {KEY: about})
         path.chmod(permissions)
     except SafetensorError as error:  # the disk's refusal, in other words
         raise OSError(f"{path} could not be written: {error}") from error
@@ -66,12 +71,12 @@ def read_note(path: Path) -> str:
     """
     try:
         with safe_open(path, framework="numpy") as content:
-            note = (content.metadata() or {}).get("rarenode")
+            written = content.metadata() or {}
     except SafetensorError as error:
         raise FileFormatError(path, None, f"it is damaged or no safetensors file ({error})") from None
-    if note is None:
+    if KEY not in written:
         raise FileFormatError(path, None, "it is a safetensors file, but rarenode did not write it")
-    return str(note)
+    return _note_and_checksum(written)[0]
 
 
 def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
@@ -104,10 +109,17 @@ def read_arrays(path: Path, layout: Layout) -> Arrays:
             written = content.metadata() or {}
     except SafetensorError as error:
         raise FileFormatError(path, None, f"it is damaged or no safetensors file ({error})") from None
-    note = written.get("rarenode")
-    if note and written.get("sha256") != _checksum(arrays, note):
+    note, checksum = _note_and_checksum(written)
+    if note and checksum != _checksum(arrays, note):
         raise FileFormatError(path, None, "its checksum is not that of its content: it is damaged, or was edited")
     return arrays
+
+
+def _note_and_checksum(written: Mapping[str, str]) -> tuple[str, str | None]:
+    """The note that is in a file, and its checksum; in files of an older rarenode they are two entries."""
+    text = written.get(KEY, "")
+    both = re.fullmatch("([0-9a-f]{64}) (.*)", text, re.DOTALL)
+    return (text, written.get(CHECKSUM)) if both is None or CHECKSUM in written else (both[2], both[1])
 
 
 def _checksum(arrays: Mapping[str, NDArray[Any]], note: str) -> str:

@@ -104,6 +104,22 @@ def remove_abandoned(folder: Path, prefix: str = ".") -> None:
                 os.close(descriptor)
 
 
+def require_writable(folder: Path) -> None:
+    """Make sure, before long work, that a folder can be created or, if it is there, written to; nothing is left.
+
+    Raises:
+        TrainingError: it cannot.
+    """
+    try:
+        with suppress(FileNotFoundError):
+            os.lstat(folder)  # refuses names that are too long, and folders below a file
+        nearest = next(each for each in (folder, *folder.parents) if exists(each))
+        Path(tempfile.mkdtemp(SUFFIX, ".", nearest)).rmdir()
+    except OSError as error:
+        what = "written to" if is_dir(folder) else "created"
+        raise TrainingError(f"the folder {folder} cannot be {what}: {error.strerror}") from None
+
+
 @contextmanager
 def sole_use(folder: Path) -> Iterator[None]:
     """Keep others out of a folder, which is created if need be, until the end of the block or of the process.

@@ -7,6 +7,8 @@ the title of a terminal, or break the line of a table.
 from __future__ import annotations
 
 import difflib
+import unicodedata
+from collections.abc import Iterable
 
 from pydantic import BaseModel, ValidationError
 
@@ -40,6 +42,23 @@ def storable(text: str) -> str:
     'a\\ud800'
     """
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def normal_form(text: str) -> str:
+    r"""The text in the form in which accents are parts of letters (Unicode NFC); it looks the same.
+
+    >>> normal_form("Ka\u0308fer") == "K\u00e4fer"
+    True
+    """
+    return unicodedata.normalize("NFC", text)
+
+
+def by_normal_form(names: Iterable[str]) -> dict[str, str]:
+    """Names by their `normal_form`, without those of which several have the same one."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(normal_form(name), []).append(name)
+    return {form: several[0] for form, several in found.items() if len(several) == 1}
 
 
 def counted(number: int, singular: str, plural: str = "") -> str:

@@ -41,7 +41,9 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from rarenode.errors import DataError
 
 FORMATS = ("JPEG", "PNG", "TIFF", "BMP", "GIF", "WEBP", "PPM")
-SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".ppm", ".pgm")
+SUFFIXES = (
+    ".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".ppm", ".pgm", ".pbm", ".pnm", ".jpe", ".jfif"
+)  # fmt: skip
 TWELVE_BITS = 4095
 SIXTEEN_BITS = 65535
 THUMBNAIL_QUALITY = 80

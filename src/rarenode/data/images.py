@@ -13,9 +13,13 @@ import io
 import posixpath
 import shutil
 import stat
+import struct
 import threading
+import warnings
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
@@ -26,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode._io.files import exists, identity, is_dir, is_file, require_unchanged
-from rarenode._io.text import counted
+from rarenode._io.text import by_normal_form, counted, normal_form
 from rarenode.data.decoding import SUFFIXES, check_header, thumbnail
 from rarenode.data.folders import files_below
 from rarenode.errors import DataError, FileFormatError, MissingFileError
@@ -38,6 +42,14 @@ MOST_RATIO, RATIO_FROM = 100, 1 << 26
 BLOCK = 1 << 20
 """Bytes that are unpacked at a time."""
 DIGEST_BYTES = 32
+NO_PICTURES = (
+    ".csv", ".tsv", ".parquet", ".arrow", ".xlsx", ".xls", ".ods", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".toml",
+    ".txt", ".md", ".rst", ".html", ".htm", ".pdf", ".docx", ".log", ".db", ".ini", ".zip", ".gz", ".py", ".ipynb",
+    ".obo", ".arff", ".npy", ".npz", ".safetensors",
+)  # fmt: skip
+"""Suffixes of files that are often beside pictures and that nobody takes for one."""
+DOS, UTF8_FLAG, UNICODE_PATH = "cp437", 0x800, 0x7075
+"""Of names in archives: how they are encoded without a flag, the flag for UTF-8, and the field with a name in UTF-8."""
 
 _archives = threading.local()
 """Open archives of each thread; a zip file cannot be read from two threads at once."""
@@ -134,14 +146,23 @@ class Images:
     def below(cls, root: Path | str) -> Images:
         """All pictures in a folder or zip archive and in the folders below, sorted by path.
 
+        Files with other suffixes are left out, with a warning unless they are texts or tables.
+
         Raises:
             MissingFileError: there is no such folder or archive.
             DataError: there is no picture in it.
         """
         archive = identity(root) if is_archive(root) else None
-        found = sorted(name for name in list_names(Path(root)) if PurePosixPath(name).suffix.lower() in SUFFIXES)
+        names = sorted(list_names(Path(root)))
+        found = [name for name in names if _suffix(name) in SUFFIXES]
         if not found:
             raise DataError(f"{root} contains no picture ({', '.join(SUFFIXES)})")
+        others = (ImageFile(Path(root), name, archive=archive) for name in names if _suffix(name) not in SUFFIXES)
+        left_out = Counter(_suffix(file.name) for file in others if _may_be_meant(file))
+        if left_out:
+            kinds = ", ".join(f"{number:,} {suffix or 'without a suffix'}" for suffix, number in left_out.most_common())
+            what = f"{root}: left out {counted(left_out.total(), 'file')} that may be meant as pictures: {kinds}"
+            warnings.warn(f"{what}; those of {', '.join(SUFFIXES)} are read", RuntimeWarning, stacklevel=2)
         return cls(ImageFile(Path(root), name, archive=archive) for name in found)
 
     def __len__(self) -> int:
@@ -151,10 +172,17 @@ class Images:
         return f"<Images: {counted(len(self), 'picture')}>"
 
     def __getitem__(self, rows: Any) -> Images:
-        """Some of the pictures, in this order; what has been computed from them stays known."""
+        """Some of the pictures, in this order; what has been computed from them stays known.
+
+        Raises:
+            TypeError: one row is asked for, which `file` is for.
+        """
+        chosen = self._rows[rows]
+        if np.ndim(chosen) != 1:
+            raise TypeError("Images are indexed by a slice, a mask or several rows; file(row) is where one picture is")
         taken = object.__new__(Images)
         taken.__dict__.update(self.__dict__)
-        taken._rows = self._rows[rows]
+        taken._rows = chosen
         return taken
 
     @property
@@ -304,6 +332,23 @@ def list_names(root: Path) -> Iterator[str]:
         raise MissingFileError(f"{root}: there is no such folder or zip archive of pictures")
 
 
+def _suffix(name: str) -> str:
+    return PurePosixPath(name).suffix.lower()
+
+
+def _may_be_meant(file: ImageFile) -> bool:
+    """Whether a file without the suffix of a picture may be meant as one; without any suffix, its content tells."""
+    if _suffix(file.name):
+        return _suffix(file.name) not in NO_PICTURES
+    try:
+        file.check()
+    except FileFormatError:
+        raise
+    except DataError:
+        return False
+    return True
+
+
 def _is_hidden(name: str) -> bool:
     return any(part.startswith(".") or part == "__MACOSX" for part in name.split("/"))
 
@@ -327,11 +372,38 @@ def _archive(root: Path, expected: tuple[int, ...] | None = None) -> _Archive:
             file = zipfile.ZipFile(root)
         except (zipfile.BadZipFile, OSError, ValueError) as error:
             raise FileFormatError(root, None, f"it is damaged, or no zip archive ({error})") from None
-        paths = ((PurePosixPath(each.filename), each) for each in file.infolist() if not each.is_dir())
+        paths = ((PurePosixPath(_name_of(each)), each) for each in file.infolist() if not each.is_dir())
         # Of files with the same name, the last one counts.
         inside = {str(path): each for path, each in paths if not path.is_absolute() and ".." not in path.parts}
         opened[root] = _Archive(now, file, inside)
     return opened[root]
+
+
+def _name_of(member: zipfile.ZipInfo) -> str:
+    """The name of a file in an archive, whatever program packed it.
+
+    Where a flag does not say that it is UTF-8, `zipfile` takes it for a name of DOS. But ``zip`` on Linux writes UTF-8
+    without the flag, and other programs add the name in UTF-8 in a field of its own.
+    """
+    if member.flag_bits & UTF8_FLAG:
+        return member.filename
+    raw = member.orig_filename.encode(DOS)
+    added = _unicode_path(member.extra, raw)
+    try:
+        name = (raw if added is None else added).decode("utf-8").partition("\0")[0]
+    except UnicodeDecodeError:
+        return member.filename
+    return member.filename if name == member.orig_filename else name
+
+
+def _unicode_path(extra: bytes, raw: bytes) -> bytes | None:
+    """The content of the field that Info-ZIP calls Unicode Path, if it is there and belongs to this name."""
+    while len(extra) >= 4:
+        kind, size = struct.unpack("<HH", extra[:4])
+        field, extra = extra[4 : 4 + size], extra[4 + size :]
+        if kind == UNICODE_PATH and len(field) > 5 and field[:5] == struct.pack("<BL", 1, zlib.crc32(raw)):
+            return field[5:]
+    return None
 
 
 @contextmanager
@@ -364,18 +436,39 @@ def find_names(candidates: Sequence[Sequence[str]], root: Path) -> list[str | No
     """For each row the first of its candidates that is a file below ``root``; None where there is none.
 
     In an archive where all files are below a folder, as in that of a zipped folder, names may also begin below it, if
-    not one is found otherwise.
+    not one is found otherwise. A name that is not there is looked for in any of Unicode's forms: accents may be parts
+    of letters in a table, and signs of their own in the names of files.
     """
+    folders = [""]
     if is_archive(root):
         there = _archive(root).members
-        for folder in ("", *_common_folders(list(list_names(root)))):
-            found = [next((folder + name for name in names if folder + name in there), None) for names in candidates]
-            if any(found):
-                break
-        return found
-    if not is_dir(root):
-        list(list_names(root))  # raises
-    return [next((name for name in names if is_file(root / name)), None) for names in candidates]
+        folders += _common_folders(list(list_names(root)))
+        found = _first_names(candidates, folders, lambda name: name if name in there else None)
+    else:
+        if not is_dir(root):
+            list(list_names(root))  # raises
+        found = _first_names(candidates, folders, lambda name: name if is_file(root / name) else None)
+    lost = [row for row, names in enumerate(candidates) if found[row] is None and not all(map(str.isascii, names))]
+    if lost:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # which folders are left out is of no interest here
+            same = by_normal_form(list_names(root))
+        again = _first_names([candidates[row] for row in lost], folders, lambda name: same.get(normal_form(name)))
+        for row, name in zip(lost, again, strict=True):
+            found[row] = name
+    return found
+
+
+def _first_names(
+    candidates: Sequence[Sequence[str]], folders: Sequence[str], look_up: Callable[[str], str | None]
+) -> list[str | None]:
+    """For each row what the first of its candidates that is found leads to, in the first folder that has any."""
+    found: list[str | None] = []
+    for folder in folders:
+        found = [next(filter(None, (look_up(folder + name) for name in names)), None) for names in candidates]
+        if any(found):
+            break
+    return found
 
 
 def _common_folders(names: Sequence[str]) -> list[str]:

@@ -464,3 +464,8 @@ def _ids(data: Dataset, chosen: NDArray[np.bool_]) -> tuple[str, ...]:
 
 def _id(data: Dataset, row: int) -> str:
     return f"row {row}" if data.ids is None else data.ids[row]
+
+
+def copies_between(data: Dataset, others: Sequence[Dataset]) -> list[Finding]:
+    """Of what `examine` finds, that rows of other parts are the same as training rows."""
+    return [found for found in _shared_rows(data, others) if found.topic == "splits"]

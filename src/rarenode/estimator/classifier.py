@@ -25,7 +25,7 @@ from rarenode.data.dataset import Dataset, scored_nodes
 from rarenode.data.features import as_features, has_columns, has_text, is_frame, select_columns
 from rarenode.data.images import are_images, as_images
 from rarenode.diagnosis import NodeDiagnosis
-from rarenode.errors import ArgumentError, Interrupted
+from rarenode.errors import ArgumentError, DataError, Interrupted
 from rarenode.estimator.folder import EstimatorFile, read_estimator_file, write_estimator_file
 from rarenode.estimator.targets import class_names, read_targets
 from rarenode.hierarchy import HierarchyLike, as_hierarchy
@@ -327,12 +327,17 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if reset:
                 self.n_features_in_ = 1
             return as_images(X)
+        if not reset and self._is_for_pictures() and np.shape(X)[:1] == (0,):
+            raise DataError("X has no pictures; at least one is needed")
         if self.prepare and has_columns(X) and (has_text(X) if reset else self._has_categories()):
             return self._categories(X, reset)
         missing = "allow-nan" if self.prepare else True
         return validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=missing
         )
+
+    def _is_for_pictures(self) -> bool:
+        return hasattr(self, "model_") and self.model_.encoder is not None
 
     def _has_categories(self) -> bool:
         return hasattr(self, "model_") and bool(self.model_.expects.text)

@@ -36,6 +36,9 @@ DECIMALS = 3
 ROWS_TOGETHER, ROWS_ON_DEVICE = 8, 64
 """Pictures are encoded in batches of just so many, on the CPU or elsewhere: with another number, convolutions are
 computed by other code, which rounds differently."""
+SUMS, CLOSE = 8, 5e-3
+"""Signed sums of an embedding that a model file keeps, and how much of the largest they may differ: more than other
+machines round, less than another activation changes."""
 LARGEST = 1e18
 """Of the numbers in an embedding: their squares fit into float32."""
 VALUES_IN_PARALLEL = 1 << 24
@@ -88,16 +91,13 @@ class Encoder:
         require_module(module)
         name = name or type(module).__name__
         module = module.float()
-        was_training = module.training
         try:
-            with torch.no_grad():
-                found = module.eval()(torch.zeros(1, 3, size, size))
+            with torch.no_grad(), _evaluating(module):
+                found = module(torch.zeros(1, 3, size, size))
                 of_two = module(torch.zeros(2, 3, size, size))
         except Exception as error:  # whatever a network does with an input that it is not made for
             what = f"the encoder {name} cannot look at a picture, a tensor of shape (1, 3, {size}, {size})"
             raise ArgumentError(f"{what}: {str(error).strip()[:200]}") from error
-        finally:
-            module.train(was_training)
         wanted = "an encoder must return a tensor of shape (rows, features), with one row for each picture"
         if not (isinstance(found, torch.Tensor) and found.ndim == 2 and len(found) == 1):
             raise ArgumentError(f"{wanted}; for one picture, {name} returned {_described(found)}")
@@ -207,6 +207,22 @@ class Encoder:
         module.load_state_dict({name: torch.tensor(array) for name, array in arrays.items()})
         return replace(self, module=module)
 
+    def response(self) -> list[list[float]] | None:
+        """What a torch module makes of some pictures, in a few numbers for each; None if its code is in the library.
+
+        Unlike the fingerprint it can be compared where numbers are rounded otherwise; see `is_response`.
+        """
+        if self.config is not None:
+            return None
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (self.width, SUMS))
+        found: list[list[float]] = (self.encode(_examples(self.input.width)).astype(np.float64) @ signs).tolist()
+        return found
+
+    def is_response(self, stored: tuple[tuple[float, ...], ...]) -> bool:
+        """Whether `response` is what it was, but for rounding."""
+        now, then = np.array(self.response(), dtype=np.float64), np.array(stored, dtype=np.float64)
+        return now.shape == then.shape and bool((np.abs(now - then) <= CLOSE * np.abs(then).max()).all())
+
     def describe(self) -> dict[str, Any]:
         """Everything but the weights, as JSON can hold it."""
         return {
@@ -218,6 +234,7 @@ class Encoder:
             "deviation": list(self.deviation),
             "width": self.width,
             "is_pretrained": self.is_pretrained,
+            "response": self.response(),
         }
 
 
@@ -244,6 +261,18 @@ def require_module(module: Any) -> None:
     if not isinstance(module, torch.nn.Module):
         advice = "; load_encoder makes one of a name or folder" if isinstance(module, str | Path) else ""
         raise ArgumentError(f"an encoder is a torch module or an Encoder, got {type(module).__name__}{advice}")
+
+
+@contextmanager
+def _evaluating(module: torch.nn.Module) -> Iterator[None]:
+    """Evaluation mode, after which each part of a network has the mode that it had."""
+    modes = {part: part.training for part in module.modules()}
+    try:
+        module.eval()
+        yield
+    finally:
+        for part, mode in modes.items():
+            part.training = mode
 
 
 def _described(found: Any) -> str:
@@ -308,9 +337,9 @@ def check_weights(encoder: Encoder) -> None:
     Raises:
         ArgumentError: it returns numbers that are not finite or too large, or another number of them.
     """
-    size, was_training = encoder.crop.size, encoder.module.training
-    found = encoder.module.eval()(torch.randn(1, 3, size, size, generator=torch.Generator().manual_seed(0)))
-    encoder.module.train(was_training)
+    size = encoder.crop.size
+    with _evaluating(encoder.module):
+        found = encoder.module(torch.randn(1, 3, size, size, generator=torch.Generator().manual_seed(0)))
     if tuple(found.shape) != (1, encoder.width):
         raise ArgumentError(f"the encoder returns the shape {tuple(found.shape)}; (1, {encoder.width}) was expected")
     if not (found.abs() <= LARGEST).all():

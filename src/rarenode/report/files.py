@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import polars
 
-from rarenode._io.files import replacing
+from rarenode._io.files import exists, replacing
 from rarenode._io.text import storable
 from rarenode.errors import ArgumentError
 from rarenode.plots.svg import standalone
@@ -52,6 +53,7 @@ def write_report(report: Report, path: str | os.PathLike[str]) -> tuple[Path, ..
     page, folder = Path(path), folder_of(path)
     charts = make_charts(report)
     data = as_json(page_data(report))
+    is_new = not exists(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         written = []
@@ -66,6 +68,9 @@ def write_report(report: Report, path: str | os.PathLike[str]) -> tuple[Path, ..
             (folder / name).unlink(missing_ok=True)
         _write(page, render(report, charts, data))  # last: whoever finds it finds all that it refers to
     except OSError as error:
+        if is_new:
+            with suppress(OSError):  # some files could be written
+                folder.rmdir()
         raise ArgumentError(f"the report {page} cannot be written: {error.strerror or error}") from None
     return page, *written
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from rarenode._io.files import exists, sole_use
+from rarenode._io.files import exists, require_writable, sole_use
 from rarenode._io.progress import Progress
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset, DatasetSplits
@@ -22,6 +22,7 @@ from rarenode.hierarchy import HierarchyLike, as_hierarchy
 from rarenode.models.encoder import Encoder, as_encoder
 from rarenode.models.pretrained import load_encoder
 from rarenode.report import Report, write_report
+from rarenode.run.copies import warn_of_copies
 from rarenode.run.files import REPORT, STARTED
 from rarenode.run.rows import has_images, training_rows, usable_data, validation_rows, with_parts
 from rarenode.run.unseen import report_on_unseen, unseen_rows
@@ -87,6 +88,7 @@ def fit_in_folder(
             locks.enter_context(sole_use(part))
         is_new = not is_finished(run, rows, validation, settings, resume)
         if is_new:
+            warn_of_copies(rows, validation, opened)
             run.files.write_start(rows.name, settings, data, options, hierarchy, valid)
             run.files.write_examination(rows)
             if callback is not None:
@@ -113,12 +115,14 @@ def fit_in_folder(
 
 
 def require_free(run: Run, resume: bool) -> None:
-    """Refuse, before any work, a folder that contains another training.
+    """Refuse, before any work, a folder that contains another training, or that cannot be written to.
 
     Raises:
         FolderInUseError: a process is training in it.
         ResumeError: it contains a training, and ``resume`` is not set.
+        TrainingError: it cannot be created or written to.
     """
+    require_writable(run.folder)
     if resume or not (run.files.is_begun or run.files.has_model):
         return
     with sole_use(run.folder):  # what another process has begun is not there to be resumed

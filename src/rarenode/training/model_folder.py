@@ -8,6 +8,7 @@ before anything is allocated. Its sha256 is in ``model.json``, so the two cannot
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -28,7 +29,7 @@ from rarenode.errors import ArgumentError, FileFormatError, HierarchyError, Miss
 from rarenode.hierarchy import Hierarchy, Terms
 from rarenode.models import MODELS, Model
 from rarenode.models.described import from_description, materialised
-from rarenode.models.encoder import Encoder, layout_of
+from rarenode.models.encoder import SUMS, Encoder, layout_of
 from rarenode.models.model import Layout
 from rarenode.thresholds import Thresholds
 from rarenode.training.callbacks import EpochRecord
@@ -171,6 +172,8 @@ class EncoderRecord(BaseModel):
     deviation: tuple[_Deviation, _Deviation, _Deviation]
     width: Annotated[int, Field(ge=1, lt=2**31)]
     is_pretrained: bool
+    response: tuple[Annotated[tuple[float, ...], Field(min_length=SUMS, max_length=SUMS)], ...] | None = None
+    """`Encoder.response`; None for an encoder of the transformers library, and in files of an older rarenode."""
 
 
 class ModelFile(BaseModel):
@@ -333,9 +336,13 @@ def _read_encoder(
     if fingerprints.get("encoder_parameters") != _sha256(path):
         raise FileFormatError(path, None, f"its sha256 is not the one in {RECORD}: it is damaged, or another model's")
     try:
-        return materialised(encoder, arrays)
+        encoder = materialised(encoder, arrays)
     except ArgumentError as error:
         raise FileFormatError(path, None, f"its encoder cannot be used: {error}") from None
+    if record.response is not None and not encoder.is_response(record.response):
+        what = f"the module that was passed as its encoder, {encoder.name}, computes other numbers than that of the fit"
+        warnings.warn(f"{folder}: {what}; predictions are not those of the model", RuntimeWarning, stacklevel=2)
+    return encoder
 
 
 def _layout(path: Path, record: ModelFile) -> tuple[str, dict[str, Any], Layout]:

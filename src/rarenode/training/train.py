@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -94,7 +95,7 @@ def train_model(
             network = train_network(
                 rows,
                 settings,
-                encoder=PixelEncoder(encoder.module, encoder.input) if trains_encoder and encoder is not None else None,
+                encoder=_in_training(encoder) if trains_encoder and encoder is not None else None,
                 valid=watched,
                 folder=folder,
                 resume=resume,
@@ -206,6 +207,11 @@ def _encoded(rows: Dataset, images: Images, encoder: Encoder, threads: int) -> D
     values = encoder.encode(rows.X, threads)
     images.keep(encoder.fingerprint, np.arange(len(images)), values)
     return replace(rows, X=values)
+
+
+def _in_training(encoder: Encoder) -> PixelEncoder:
+    """A copy of the network for training; the caller's own keeps its mode and its order in memory."""
+    return PixelEncoder(copy.deepcopy(encoder.module), encoder.input)
 
 
 def _prepared(data: Dataset, preparation: Preparation | None) -> Dataset:

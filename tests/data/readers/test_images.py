@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -180,6 +181,40 @@ def test_dots_and_slashes_in_names(tmp_path: Path, photos: Path) -> None:
             Dataset.read(write_table(tmp_path / "t.csv", image=names, taxa=TAXA[:1]), labels="taxa", images=outside)
 
 
+NFC, NFD = (unicodedata.normalize(form, "Biota/Käfer") for form in ("NFC", "NFD"))
+
+
+@pytest.mark.parametrize("is_zipped", [False, True])
+@pytest.mark.parametrize(("ours", "theirs"), [(NFC, NFD), (NFD, NFC)])
+def test_names_in_another_form_of_unicode(tmp_path: Path, is_zipped: bool, ours: str, theirs: str) -> None:
+    photos = write_pictures(tmp_path / "photos", ["a.png", f"{theirs}/1.png", f"{theirs}/2.png"])
+    root = zipped(photos) if is_zipped else photos
+    names = [f"{ours}/1.png", f"{ours}/2", "a.png"]
+    data = Dataset.read(write_table(tmp_path / "t.csv", image=names, taxa=TAXA), labels="taxa", images=root)
+    assert data.X.names == (f"{theirs}/1.png", f"{theirs}/2.png", "a.png")
+    assert data.ids == tuple(names)
+    only = write_table(tmp_path / "t.csv", image=names[:1], taxa=TAXA[:1])
+    assert Dataset.read(only, labels="taxa", images=root).X.names == (f"{theirs}/1.png",)
+    top = zip_of(tmp_path / "p.zip", photos, {f"photos/{theirs}/1.png": f"{theirs}/1.png"})
+    assert Dataset.read(only, labels="taxa", images=top).X.names == (f"photos/{theirs}/1.png",)
+
+
+def test_labels_in_another_form_of_unicode(tmp_path: Path) -> None:
+    tree = Hierarchy.from_paths([NFC.replace("/", " > "), "Biota > Fish"])
+    photos = write_pictures(tmp_path / "photos", [f"{NFD}/1.png", "Biota/Fish/1.png"])
+    assert Dataset.read(photos, hierarchy=tree).Y.astype(int).tolist() == [[1, 1, 0], [1, 0, 1]]
+    flat = Hierarchy.from_edges([("Biota", NFC.removeprefix("Biota/"))])
+    classes = write_pictures(tmp_path / "flat", [f"{NFD.removeprefix('Biota/')}/1.png"])
+    assert Dataset.read(classes, hierarchy=flat).Y.all()
+
+
+def test_nodes_that_look_the_same(tmp_path: Path) -> None:
+    photos = write_pictures(tmp_path / "photos", [f"{NFC}/1.png", f"{NFD}/1.png", "Biota/Fish/1.png"])
+    told = r"photos: 2 nodes look like others.*'Biota > Ka\\u0308fer' and 'Biota > K\\xe4fer'; write accents"
+    with pytest.warns(RuntimeWarning, match=told):
+        assert len(Dataset.read(photos).hierarchy) == 4
+
+
 # --- labels of every form --------------------------------------------------------------------------------------------
 
 
@@ -213,7 +248,9 @@ def test_the_layout_of_benthicnet(tmp_path: Path) -> None:
     )
     hierarchy = tmp_path / "nodes.csv"
     hierarchy.write_text("id,parent,name\n0,,Biota\n1,0,Corals\n2,0,Sponges\n3,1,Stony corals\n")
-    data = Dataset.read(table, labels="labels", images=tmp_path / "all", hierarchy=hierarchy)
+    told = r"b\.csv: JPEG copies are used in place of 1 picture of 3 .*, such as nrcan/s 1/IMG_1\.jpg for .*IMG_1\.PNG$"
+    with pytest.warns(RuntimeWarning, match=told):
+        data = Dataset.read(table, labels="labels", images=tmp_path / "all", hierarchy=hierarchy)
     assert data.hierarchy.nodes == ("0", "1", "2", "3")
     assert data.hierarchy.titles == ("Biota", "Corals", "Sponges", "Stony corals")
     assert data.Y.astype(int).tolist() == [[1, 1, 0, 1], [1, 1, 0, 0], [0, 0, 0, 0]]
@@ -224,6 +261,30 @@ def test_the_layout_of_benthicnet(tmp_path: Path) -> None:
         "nrcan/s2/IMG_2.jpg",
         "fk/s2/x.y.jpg",
     ]
+
+
+@pytest.mark.parametrize("is_zipped", [False, True])
+def test_a_copy_is_not_the_picture_of_another_row(tmp_path: Path, is_zipped: bool) -> None:
+    root = write_pictures(tmp_path / "all", ["d/s/1.jpg", "d/s/2.jpg", "d/s/3.jpg", "d/s/4.jpg"])
+    root = zipped(root) if is_zipped else root
+    names = ["1.jpg", "1.png", "2", "2.tif", "3.png", "3.tif", "4.png"]
+    where: dict[str, Any] = {"dataset": ["d"] * 7, "site": ["s"] * 7, "image": names}
+    table = write_table(tmp_path / "b.csv", taxa=["Biota > Corals"] * 7, **where)
+    with pytest.warns(RuntimeWarning, match=r"in place of 1 picture of 7 .*such as d/s/4\.jpg for d/s/4\.png"):
+        data = Dataset.read(table, labels="taxa", images=root)
+    assert paths(data)[::2] == [str(root / name) for name in ("d/s/1.jpg", "d/s/2.jpg", "d/s/3.png", "d/s/4.jpg")]
+    told = r"4 pictures of 7 cannot be used .*d/s/1\.png: .*no such file; .*d/s/2\.tif: .*d/s/3\.png: .*d/s/3\.tif: "
+    with pytest.raises(DataError, match=told):
+        usable([data], plain_encoder())
+
+
+@pytest.mark.parametrize("is_zipped", [False, True])
+def test_a_name_without_a_suffix_must_be_clear(tmp_path: Path, is_zipped: bool) -> None:
+    root = write_pictures(tmp_path / "photos", ["a.png", "b.jpeg", "b.png"])
+    root = zipped(root) if is_zipped else root
+    table = write_table(tmp_path / "t.csv", image=["a", "b"], taxa=TAXA[:2])
+    with pytest.raises(FileFormatError, match=r"t\.csv, line 3: the picture 'b' may be b\.png or b\.jpeg; write the"):
+        Dataset.read(table, labels="taxa", images=root)
 
 
 def test_pictures_of_one_name_at_several_sites(tmp_path: Path) -> None:
@@ -450,7 +511,12 @@ def test_a_folder_with_a_file_of_labels(tmp_path: Path) -> None:
     root = write_pictures(tmp_path / "photos", ["1.jpg", "x/2.jpg"])
     labels = tmp_path / "labels.csv"
     labels.write_text("id,label\n1.jpg,Biota > Corals\nx/2.jpg,Biota > Sponges\n")
-    assert Dataset.read(root, labels=labels).Y.astype(int).tolist() == [[1, 1, 0], [1, 0, 1]]
+    data = Dataset.read(root, labels=labels)
+    assert data.Y.astype(int).tolist() == [[1, 1, 0], [1, 0, 1]]
+    assert data.notes == ()
+    labels.write_text("id,label\n1.jpg,Biota > Corals\n2.jpg,Biota > Sponges\n")
+    with pytest.warns(RuntimeWarning, match=r"1 of 2 ids of .*labels\.csv are not in .*photos, such as '2\.jpg'"):
+        Dataset.read(root, labels=labels)
 
 
 def test_folders_that_cannot_be_read(tmp_path: Path) -> None:

@@ -33,6 +33,10 @@ COLUMNS = ("image", "file", "filename", "file_name", "path", "photo", "picture",
 """What the column that names pictures is usually called."""
 SITE = ("dataset", "site")
 """Columns of BenthicNet that are part of a picture's path."""
+UNSAID = (".jpg", ".png", ".jpeg")
+"""Suffixes that a table may leave out."""
+COPY = ".jpg"
+"""BenthicNet's copies are JPEG, whatever the original was."""
 LABEL = "folder"
 """The column of labels that folders make."""
 CONTROL = ("Cc", "Zl", "Zp")
@@ -96,9 +100,9 @@ def images_of(
         for row, name in enumerate(wanted)
     ]
     archive = identity(root) if is_archive(root) else None
-    found = find_names(candidates, root)
+    found = _find(table, candidates, root, copies=sites is not None)
     if not any(found) and options.images is None and in_training is not None and exists(in_training):
-        there = find_names(candidates, Path(in_training))
+        there = _find(table, candidates, Path(in_training), copies=sites is not None)
         if all(name is not None or row in is_blank for row, name in enumerate(there)):
             found, root = there, Path(in_training)
             archive = identity(root) if is_archive(root) else None
@@ -109,7 +113,8 @@ def images_of(
         where = "" if options.images is not None else "; --images names the folder or zip archive that has them"
         what = f"none of its {counted(len(wanted), 'picture')} is there; looked for {tried} and so on"
         raise DataError(f"{table.name}: {what}{where}")
-    files = (ImageFile(root, name or wanted[row], row in is_blank, archive) for row, name in enumerate(found))
+    named = [name or next(iter(candidates[row]), wanted[row]) for row, name in enumerate(found)]
+    files = (ImageFile(root, name, row in is_blank, archive) for row, name in enumerate(named))
     return Images(files), options.model_copy(update=update), table
 
 
@@ -191,14 +196,19 @@ def read_images(
             _require_names_of_nodes(root, folders, has_hierarchy=hierarchy is not None or expected is not None)
     from rarenode.data.readers.tables import make_dataset  # noqa: PLC0415 (it needs this module for its own pictures)
 
-    if labels and "labels" not in update and not is_label_file(options.labels[0], frame.columns):
+    has_file = labels and "labels" not in update
+    if has_file and not is_label_file(options.labels[0], frame.columns):
         raise ArgumentError(
             f"{sources[0]}: pictures have no column {options.labels[0]!r} of labels. Name the table that has it, and "
             f"the folder with --images; or, with --labels, a file with ids and labels, or {LABEL!r} for the names of "
             "folders"
         )
+    if has_file:
+        table = replace(table, frame=frame.drop(LABEL))
     wants = Expected(expected.hierarchy, None, reading=expected.reading, images=True) if expected is not None else None
     data = make_dataset(table, options.model_copy(update=update), hierarchy=hierarchy, expected=wants, labels=labels)
+    for note in data.notes if has_file else ():  # a name that is misspelled is a picture without labels
+        warnings.warn(note, RuntimeWarning, stacklevel=2)
     return replace(data, notes=(*data.notes, *notes))
 
 
@@ -304,11 +314,65 @@ def _candidates(name: str, site: tuple[str | None, str | None] | None) -> list[s
     places = list(dict.fromkeys([name, plain]))
     if site is not None and None not in site:
         places.insert(0, f"{site[0]}/{site[1]}/{plain}")
-    with_suffix = PurePosixPath(plain).suffix.lower() in SUFFIXES
-    found = []
-    for place in places:
-        found.append(place)
-        found += [f"{place}{suffix}" for suffix in (".jpg", ".png", ".jpeg")] if not with_suffix else []
-        if with_suffix and site is not None:  # BenthicNet's copies are JPEG, whatever the original was
-            found.append(str(PurePosixPath(place).with_suffix(".jpg")))
-    return found
+    if _has_suffix(plain):
+        return places
+    return [each for place in places for each in (place, *(f"{place}{suffix}" for suffix in UNSAID))]
+
+
+def _has_suffix(name: str) -> bool:
+    return PurePosixPath(name).suffix.lower() in SUFFIXES
+
+
+def _find(table: Table, candidates: Sequence[Sequence[str]], root: Path, *, copies: bool) -> list[str | None]:
+    """For each row the file that is its picture; None where there is none.
+
+    Args:
+        table: which names the pictures.
+        candidates: for each row what `_candidates` returned; nothing, if it names no picture.
+        root: the folder or archive.
+        copies: whether JPEG copies count, as those of BenthicNet, whose table has the names of the originals. Such a
+            copy is used, with a warning, only if it cannot be the picture of another row.
+
+    Raises:
+        FileFormatError: a name without a suffix may be that of several files.
+    """
+    found = find_names(candidates, root)
+    _require_clear_names(table, candidates, found, root)
+    if not copies:
+        return found
+    wanted = {
+        row: [str(PurePosixPath(name).with_suffix(COPY)) for name in names]
+        for row, names in enumerate(candidates)
+        if found[row] is None and names and _has_suffix(names[0])
+    }
+    copy_of = dict(zip(wanted, find_names(list(wanted.values()), root), strict=True)) if wanted else {}
+    originals: dict[str, set[str]] = {name: {name} for name in found if name is not None}
+    for row, copy in copy_of.items():
+        originals.setdefault(copy or "", set()).add(candidates[row][0])
+    used = {row: copy for row, copy in copy_of.items() if copy is not None and len(originals[copy]) == 1}
+    if used:
+        row, copy = next(iter(used.items()))
+        missing = f"{counted(len(used), 'picture')} of {len(found):,}"
+        such = f"{shortened(copy)} for {shortened(candidates[row][0])}"
+        text = f"{table.name}: JPEG copies are used in place of {missing} that the table names, such as {such}"
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+    return [used.get(row, name) for row, name in enumerate(found)]
+
+
+def _require_clear_names(
+    table: Table, candidates: Sequence[Sequence[str]], found: Sequence[str | None], root: Path
+) -> None:
+    """Refuse a name without a suffix that may be that of several files."""
+    guessed = {
+        row: (name, [name.removesuffix(suffix) + other for other in UNSAID if other != suffix])
+        for row, name in enumerate(found)
+        for suffix in UNSAID
+        if name is not None and name.endswith(suffix) and not _has_suffix(candidates[row][0])
+    }
+    if not guessed:
+        return
+    others = find_names([names for _, names in guessed.values()], root)
+    for (row, (name, _)), other in zip(guessed.items(), others, strict=True):
+        if other is not None:
+            both = f"{shortened(name)} or {shortened(other)}"
+            raise table.error(row, f"the picture {candidates[row][0][:80]!r} may be {both}; write the whole name")

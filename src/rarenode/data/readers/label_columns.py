@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rarenode._io.delimited import suffix_of
+from rarenode._io.text import by_normal_form, normal_form
 from rarenode.data.readers.columns import some_names
 from rarenode.data.readers.frames import BINARY, Table
 from rarenode.data.readers.gaf import from_gaf
@@ -46,8 +48,20 @@ def labels_of(
     else:
         tree, separator = derive_hierarchy(stated, options.path_separator)
         options = options.model_copy(update={"path_separator": separator})
+        _warn_of_lookalikes(table.name, tree)
     Y, known = to_matrix(stated, tree, options.path_separator, below=options.unknown == "below")
     return tree, Y, known, options, stated.notes
+
+
+def _warn_of_lookalikes(table: str, tree: Hierarchy) -> None:
+    """Warn of nodes whose names look the same, as they differ only in how Unicode stores accents."""
+    unique = by_normal_form(tree.nodes)
+    alike = [node for node in tree.nodes if normal_form(node) not in unique]
+    if alike:
+        pair = " and ".join(ascii(node) for node in alike if normal_form(node) == normal_form(alike[0]))
+        what = f"{len(alike):,} nodes look like others, but are not the same, such as {pair}"
+        advice = "write accents in one form of Unicode (NFC or NFD) if one node is meant"
+        warnings.warn(f"{table}: {what}; {advice}", RuntimeWarning, stacklevel=2)
 
 
 def _stated(table: Table, ids: tuple[str, ...] | None, options: TableOptions) -> Stated:

@@ -10,6 +10,7 @@ import difflib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rarenode._io.delimited import read_records
-from rarenode._io.text import counted
+from rarenode._io.text import by_normal_form, counted, normal_form
 from rarenode.data.readers.frames import Table
 from rarenode.errors import DataError, FileFormatError, RarenodeError
 from rarenode.hierarchy import Hierarchy
@@ -282,6 +283,9 @@ class LabelNames:
                 return index[node]
         if label in self.titles:
             return index[self.titles[label]]
+        same = self._in_another_form(DEFAULT_SEPARATOR.join(steps) if len(steps) > 1 else label)
+        if same is not None:
+            return index[same]
         raise DataError(self._unknown(label, steps))
 
     def _steps(self, label: str, is_path: bool) -> list[str]:
@@ -298,6 +302,22 @@ class LabelNames:
                 return None
             here = below[0]
         return here
+
+    def _in_another_form(self, label: str) -> str | None:
+        """The node whose name or title differs from a label only in how Unicode stores accents."""
+        form = normal_form(label)
+        if form in self._forms:
+            return self._forms[form]
+        title = self._title_forms.get(form)
+        return None if title is None else self.titles[title]
+
+    @cached_property
+    def _forms(self) -> Mapping[str, str]:
+        return by_normal_form(self.hierarchy.nodes)
+
+    @cached_property
+    def _title_forms(self) -> Mapping[str, str]:
+        return by_normal_form(set(self.hierarchy.titles) - self.ambiguous)
 
     def _title(self, node: str) -> str:
         return self.hierarchy.titles[self.hierarchy.index[node]]
