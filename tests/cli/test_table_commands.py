@@ -16,7 +16,8 @@ from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFi
 from rarenode.hierarchy import read_hierarchy
 from tests.commands import fail, run, succeed
 
-TINY = ("--n-trees", "5", "--epochs", "2", "--holdout", "0.3", "--hidden-size", "16", "--quiet")
+SMALL = ("--n-trees", "5", "--epochs", "2", "--hidden-size", "16", "--quiet")
+TINY = (*SMALL, "--holdout", "0.3")
 SURVEY = ("--labels", "taxa", "--id", "image")
 
 
@@ -289,7 +290,7 @@ class TestDoctorOnData:
         assert "1 row of" in result.stdout
         assert "has the same features as a row of" in result.stdout
         assert result.exit_code == 3
-        how = (*options, "--out", tmp_path / "run", "--no-report", *TINY)
+        how = (*options, "--out", tmp_path / "run", "--no-report", *SMALL)
         succeed("fit", tmp_path / "a.csv", tmp_path / "b.csv", *how)
 
     @pytest.mark.parametrize(

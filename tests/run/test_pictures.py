@@ -23,7 +23,7 @@ from rarenode.models.encoder import Encoder
 from rarenode.models.pretrained import load_encoder
 from rarenode.thresholds import make_strategy
 from rarenode.training import fit_model
-from tests.encoders import SIZE, encoder_folder, plain_encoder, reef, small_settings, tiny_encoder
+from tests.encoders import BY_VALIDATION, SIZE, encoder_folder, plain_encoder, reef, small_settings, tiny_encoder
 from tests.training.problem import Recorder, outcomes
 
 __all__ = ["encoder_folder", "reef"]
@@ -141,7 +141,7 @@ def test_parts_of_a_table(reef: Path, encoder_folder: Path, tmp_path: Path) -> N
     options = how(reef, partition="partition", ignore=[])
     parts = open_data(survey(reef), options=TableOptions(**options))
     assert not isinstance(parts, Dataset)
-    run = Run.fit(survey(reef), tmp_path / "run", small_settings(encoder_folder), options=options)
+    run = Run.fit(survey(reef), tmp_path / "run", small_settings(encoder_folder, **BY_VALIDATION), options=options)
     assert parts.valid is not None
     np.testing.assert_array_equal(run.model.training_positives, parts.train.Y.sum(axis=0))
     chosen = make_strategy("expected_f1").fit(run.model.predict_proba(parts.valid.X))
@@ -157,7 +157,7 @@ def test_parts_that_have_changed_places(reef: Path, encoder_folder: Path, tmp_pa
     options = how(reef, partition="partition", ignore=[])
     table = tmp_path / "labels.csv"
     shutil.copy(survey(reef), table)
-    run = Run.fit(table, tmp_path / "run", small_settings(encoder_folder), options=options)
+    run = Run.fit(table, tmp_path / "run", small_settings(encoder_folder, **BY_VALIDATION), options=options)
     assert run.evaluate().rows > 0
     swapped = {"train": "test", "test": "train"}
     frame = pl.read_csv(table)
@@ -170,7 +170,7 @@ def test_validation_rows_are_read_alike(reef: Path, encoder_folder: Path, tmp_pa
     frame = pl.read_csv(survey(reef))
     for name, rows in (("train", frame[:40]), ("valid", frame[40:])):
         rows.write_csv(tmp_path / f"{name}.csv")
-    settings = small_settings(encoder_folder, holdout=None, cv=2, patience=1)
+    settings = small_settings(encoder_folder, **BY_VALIDATION, patience=1)
     run = Run.fit(
         tmp_path / "train.csv", tmp_path / "run", settings, valid=tmp_path / "valid.csv",
         options=how(reef), hierarchy=reef / "taxonomy.csv",
@@ -197,7 +197,8 @@ def test_a_run_finds_its_own_data(
     assert "data:image/jpeg;base64," in page.read_text()
     monkeypatch.chdir(reef)
     relative = how(reef, images=".", partition="partition", ignore=[])
-    parted = Run.fit("labels.csv", tmp_path / "parts", small_settings(encoder_folder), options=relative, report=False)
+    settings = small_settings(encoder_folder, **BY_VALIDATION)
+    parted = Run.fit("labels.csv", tmp_path / "parts", settings, options=relative, report=False)
     assert parted.evaluate().data == "labels.csv, test rows"
     assert parted.evaluate().scores == parted.evaluate("labels.csv", options={"images": "."}).scores
     assert parted.evaluate(split="valid").trained_on
@@ -215,7 +216,7 @@ def test_a_run_finds_its_own_data_from_any_folder(
     monkeypatch.chdir(project)
     options = how(reef, images="images")
     run = Run.fit(
-        "train.csv", "run", small_settings(encoder_folder, holdout=None, cv=2), valid="valid.csv", options=options,
+        "train.csv", "run", small_settings(encoder_folder, **BY_VALIDATION), valid="valid.csv", options=options,
         hierarchy="taxonomy.csv",
     )  # fmt: skip
     expected = run.evaluate()
@@ -260,7 +261,7 @@ def test_a_namesake_is_not_taken_for_the_runs_own_data(
     relabelled.write_csv(other / "labels.csv")
     monkeypatch.chdir(project)
     options = how(reef, images=".", partition="partition", ignore=[])
-    run = Run.fit("labels.csv", "run", small_settings(encoder_folder), options=options, report=False)
+    run = Run.fit("labels.csv", "run", small_settings(encoder_folder, **BY_VALIDATION), options=options, report=False)
     expected = run.evaluate(split="test").scores
     monkeypatch.chdir(other)
     run = Run(project / "run")
@@ -285,7 +286,7 @@ def test_training_and_validation_files_are_recognised_from_any_folder(
     frame[30:40].write_csv("valid.csv")
     frame[40:].write_csv(elsewhere / "train.csv")
     (tmp_path / "taxa").touch()  # named as the column of labels
-    settings = small_settings(encoder_folder, holdout=None, cv=2)
+    settings = small_settings(encoder_folder, **BY_VALIDATION)
     run = Run.fit(
         "train.csv", "run", settings, valid="valid.csv", options=how(reef), hierarchy=reef / "taxonomy.csv",
         report=False,
@@ -347,7 +348,7 @@ def test_validation_rows_that_have_changed(reef: Path, encoder_folder: Path, tmp
     frame[:40].write_csv(train)
     frame[40:].write_csv(valid)
     run = Run.fit(
-        train, tmp_path / "run", small_settings(encoder_folder, holdout=None, cv=2, epochs=8), valid=valid,
+        train, tmp_path / "run", small_settings(encoder_folder, **BY_VALIDATION, epochs=8), valid=valid,
         options=how(reef), hierarchy=reef / "taxonomy.csv",
     )  # fmt: skip
     before, scores = _report_numbers(run), run.evaluate()
@@ -369,8 +370,8 @@ def test_validation_rows_that_are_in_no_file(reef: Path, encoder_folder: Path, t
     frame = pl.read_csv(survey(reef))
     frame[:40].write_csv(tmp_path / "train.csv")
     run = Run.fit(
-        tmp_path / "train.csv", tmp_path / "run", small_settings(encoder_folder), valid=frame[40:], report=False,
-        options=how(reef), hierarchy=reef / "taxonomy.csv",
+        tmp_path / "train.csv", tmp_path / "run", small_settings(encoder_folder, **BY_VALIDATION), valid=frame[40:],
+        report=False, options=how(reef), hierarchy=reef / "taxonomy.csv",
     )  # fmt: skip
     with pytest.raises(ArgumentError, match="does not say which file its validation rows are from; name the data"):
         run.evaluate()

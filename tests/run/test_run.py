@@ -548,7 +548,7 @@ def test_a_report_about_validation_rows_has_their_labels(tmp_path: Path) -> None
     """Their predictions were once compared with the labels of as many training rows."""
     parts = make_hierarchical(rows=200, nodes=12, depth=3, features=6)
     assert parts.valid is not None
-    Run.fit(parts.train, tmp_path / "run", settings(), valid=parts.valid)
+    Run.fit(parts.train, tmp_path / "run", settings(holdout=None, cv=3), valid=parts.valid)
     page = (tmp_path / "run" / "report.html").read_text()
     found = re.search(r'"training":\[[^]]*\],"rows":\[([^]]*)\]', page)
     assert found is not None

@@ -159,7 +159,7 @@ def test_validation_rows_from_a_table(survey: Path, tmp_path: Path) -> None:
     run = Run.fit(
         survey,
         tmp_path / "run",
-        settings(),
+        settings(holdout=None, cv=3),
         valid=tmp_path / "valid.csv",
         options=SURVEY,
         report=False,
@@ -170,14 +170,14 @@ def test_validation_rows_from_a_table(survey: Path, tmp_path: Path) -> None:
     again = Run.fit(
         train,
         tmp_path / "python",
-        settings(),
+        settings(holdout=None, cv=3),
         valid=Dataset.read(tmp_path / "valid.csv", hierarchy=train.hierarchy, **how),
         report=False,
     )
     assert weights(again) == weights(run)
     rows(9, 2).rename({"depth": "deep"}).write_csv(tmp_path / "valid.csv")
     with pytest.raises(DataError, match=r"valid\.csv lacks columns that the model needs: 'depth'"):
-        Run.fit(survey, tmp_path / "x", settings(), valid=tmp_path / "valid.csv", options=SURVEY)
+        Run.fit(survey, tmp_path / "x", settings(holdout=None, cv=3), valid=tmp_path / "valid.csv", options=SURVEY)
     assert not (tmp_path / "x").exists()
 
 
@@ -220,9 +220,9 @@ def test_a_stopped_run_remembers_its_table(survey: Path, tmp_path: Path) -> None
 def test_a_stopped_run_remembers_its_validation_rows(survey: Path, tmp_path: Path) -> None:
     rows(40, 1).write_csv(tmp_path / "valid.csv")
     how: dict[str, Any] = {"options": SURVEY, "valid": tmp_path / "valid.csv"}
-    expected = Run.fit(survey, tmp_path / "whole", settings(), report=False, **how)
+    expected = Run.fit(survey, tmp_path / "whole", settings(holdout=None, cv=3), report=False, **how)
     with pytest.raises(Interrupted):
-        Run.fit(survey, tmp_path / "run", settings(), callback=StopAt("", 2, 1), **how)
+        Run.fit(survey, tmp_path / "run", settings(holdout=None, cv=3), callback=StopAt("", 2, 1), **how)
     assert weights(Run.fit(survey, tmp_path / "run", resume=True, report=False)) == weights(expected)
 
 

@@ -19,7 +19,7 @@ from rarenode.errors import RarenodeError
 
 if TYPE_CHECKING:
     from rarenode.diagnosis.annotation import Suggestions
-    from rarenode.diagnosis.data_checks import Examination
+    from rarenode.diagnosis.examination import Examination
 
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 
@@ -128,8 +128,14 @@ def _doctor_data(
     from rarenode.training.estimate import estimate_fit  # noqa: PLC0415
 
     loaded = None if encoder is None else load_encoder(encoder, size=image_size)
-    found, rows = examine_data(data, others, hierarchy=hierarchy, options=table, root=root, encoder=loaded, time=time)
-    estimate = None if rows is None or found.worst == "error" else str(estimate_fit(rows, Settings(), try_it=time))
+    found, rows, valid = examine_data(
+        data, others, hierarchy=hierarchy, options=table, root=root, encoder=loaded, time=time
+    )
+    estimate = None
+    if rows is not None and found.worst != "error":
+        estimate = str(
+            estimate_fit(rows, Settings(), try_it=time, encoder=loaded, has_validation_rows=valid is not None)
+        )
     if as_json:
         print(json.dumps(found.to_dict() | {"fit": estimate}, indent=1))
     else:
@@ -162,7 +168,7 @@ def _print_examination(found: Examination, is_read: bool) -> None:
         line = Text(f"{each.severity:>8}  ", style=COLOURS[each.severity])
         line.append(printable(f"{each.topic}: {each.text}"), style="default")
         if each.examples:
-            line.append(printable(f" ({', '.join(each.examples)})"), style="dim")
+            line.append(printable(f" ({each.examples_in_words})"), style="dim")
         if each.advice:
             line.append(f"; {each.advice}", style="default")
         print_styled(line)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from rarenode.data.images import Images
 from rarenode.data.sources import open_data
 from rarenode.data.table_options import table_options
 from rarenode.diagnosis.annotation import Suggestions, suggest
-from rarenode.diagnosis.data_checks import MOST_EXAMPLES, Examination, Finding, examine
+from rarenode.diagnosis.data_checks import examine
+from rarenode.diagnosis.examination import Examination, Finding
 from rarenode.errors import RarenodeError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models.encoder import Encoder
@@ -26,6 +27,16 @@ from rarenode.run.rows import read_alike, training_rows
 from rarenode.run.run import Run
 from rarenode.training.embedding import check_images, describe_notes
 from rarenode.training.estimate import estimate_encoding
+
+
+class Examined(NamedTuple):
+    """What `examine_data` returns."""
+
+    found: Examination
+    rows: Dataset | None
+    """Rows to train on; None if they cannot be read, and why is then all that was found."""
+    valid: Dataset | None = None
+    """The validation rows that a fit would use."""
 
 
 def examine_data(
@@ -37,7 +48,7 @@ def examine_data(
     root: Path | str | None = None,
     encoder: Encoder | None = None,
     time: bool = False,
-) -> tuple[Examination, Dataset | None]:
+) -> Examined:
     """Examine data before training.
 
     Args:
@@ -48,15 +59,13 @@ def examine_data(
         root: the folder that holds the datasets of the catalogue.
         encoder: of pictures; if it is given, how many of these are encoded already is found out as well.
         time: encode a few pictures, to estimate how long the others take.
-
-    Returns:
-        What was found; and the rows, or None if they cannot be read, and why is then all that was found.
     """
     try:
         given = table_options(options or {})
         opened = open_data(data, root, options=given, hierarchy=hierarchy)
     except RarenodeError as error:
-        return Examination(str(data), error.rows or 0, 0, 0, 0, 0, 0.0, (), error_findings(error)), None
+        return Examined(Examination(str(data), error.rows or 0, 0, 0, 0, 0, 0.0, (), error_findings(error)), None)
+    validation = None
     if isinstance(opened, DatasetSplits):
         rows, validation = training_rows(opened, Settings())
         rest = [opened.test] if validation is None else [validation, opened.test]
@@ -68,9 +77,9 @@ def examine_data(
                 rest.append(read_alike(each, rows, given, root))
             except RarenodeError as error:
                 faults += error_findings(error)
-    found = examine(rows, rest)
+    found = examine(rows, rest, valid=validation)
     about_pictures = _picture_findings([rows, *rest], encoder, time)
-    return replace(found, findings=(*about_pictures, *faults, *found.findings)), rows
+    return Examined(replace(found, findings=(*about_pictures, *faults, *found.findings)), rows, validation)
 
 
 def _picture_findings(parts: Sequence[Dataset], encoder: Encoder | None, time: bool) -> list[Finding]:
@@ -82,17 +91,16 @@ def _picture_findings(parts: Sequence[Dataset], encoder: Encoder | None, time: b
             continue
         checked = check_images(rows.X)
         if checked.notes:
-            odd = [f"{rows.X.file(row)}: {note}" for row, note in list(checked.notes.items())[:MOST_EXAMPLES]]
-            found.append(Finding("note", "pictures", describe_notes(checked.notes), examples=tuple(odd)))
+            odd = [f"{rows.X.file(row)}: {note}" for row, note in checked.notes.items()]
+            found.append(Finding.of("note", "pictures", describe_notes(checked.notes), "", odd))
         if checked.problems:
             skip = rows.reading is not None and rows.reading.skip_bad_images
-            some = list(checked.problems.items())[:MOST_EXAMPLES]
-            examples = tuple(f"{rows.X.file(row)}: {text}" for row, text in some)
+            examples = [f"{rows.X.file(row)}: {text}" for row, text in checked.problems.items()]
             text = f"{counted(len(checked.problems), 'picture')} of {len(rows):,} cannot be used"
             advice = "they are left out, as --skip-bad-images says"
             if not skip:
                 advice = "replace them, or leave them out (--skip-bad-images)"
-            found.append(Finding("warning" if skip else "error", "pictures", text, advice, examples))
+            found.append(Finding.of("warning" if skip else "error", "pictures", text, advice, examples))
         usable.append(rows.X[np.setdiff1d(np.arange(len(rows)), list(checked.problems))])
     if encoder is not None and usable:
         found.append(Finding("note", "pictures", str(estimate_encoding(usable, encoder, try_it=time))))

@@ -26,7 +26,8 @@ from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
 from rarenode.data.images import are_paths
 from rarenode.data.sources import Data, files_like
-from rarenode.diagnosis.data_checks import Examination, examine
+from rarenode.diagnosis.data_checks import examine
+from rarenode.diagnosis.examination import Examination
 from rarenode.errors import ArgumentError, FileFormatError
 from rarenode.hierarchy import Hierarchy
 from rarenode.training import TrainedModel
@@ -172,10 +173,12 @@ class RunFiles:
         except (OSError, ValidationError):
             raise FileFormatError(path, None, "it is damaged; remove it, and reports leave it out") from None
 
-    def write_examination(self, rows: Dataset) -> None:
+    def write_examination(self, rows: Dataset, valid: Dataset | None) -> Examination:
         """Examine training rows, and keep what was found."""
+        found = examine(rows, valid=valid)
         with replacing(self.folder / EXAMINATION) as (part,):
-            part.write_text(json.dumps(examine(rows).to_dict(), indent=1), encoding="utf-8")
+            part.write_text(json.dumps(found.to_dict(), indent=1), encoding="utf-8")
+        return found
 
     def write_held_out(self, held_out: OutOfFold, model: TrainedModel) -> None:
         """Keep what a report about held-out rows is made from: the models of folds are removed."""

@@ -16,6 +16,7 @@ from rarenode.config import Settings
 from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.sources import Data, open_data
 from rarenode.data.table_options import table_options
+from rarenode.diagnosis.validation_checks import VALIDATION
 from rarenode.engines import resolve_device
 from rarenode.errors import ArgumentError, DataError, ResumeError, TrainingError
 from rarenode.hierarchy import HierarchyLike, as_hierarchy
@@ -66,6 +67,7 @@ def fit_in_folder(
     given = table_options(options or {})
     opened = open_data(data, root, options=given, hierarchy=hierarchy)
     settings = settings or stored or Settings()
+    require_used(settings, has_validation_rows=valid is not None or training_rows(opened, settings)[1] is not None)
     if has_images(opened):
         require_trainable_encoder(settings)
     if encoder is None and has_images(opened):
@@ -88,10 +90,7 @@ def fit_in_folder(
         is_new = not is_finished(run, rows, validation, settings, resume)
         if is_new:
             run.files.write_start(rows.name, settings, data, options, hierarchy, valid)
-            run.files.write_examination(rows)
-            if callback is not None:
-                trainings = settings if validation is None else settings.model_copy(update={"cv": None})
-                callback.on_fit(estimate_fit(rows, trainings, encoder=encoder))
+            announce(run, rows, validation, settings, encoder, callback, progress)
             fitted = fit_model(
                 rows,
                 settings,
@@ -110,6 +109,40 @@ def fit_in_folder(
         run.files.tidy()
         if report and (is_new or not (run.folder / REPORT).exists()):
             report_on_fit(run, opened, rows, given_validation)
+
+
+def require_used(settings: Settings, *, has_validation_rows: bool) -> None:
+    """Refuse settings that would have no effect. The default of cv gives way to validation rows.
+
+    Raises:
+        ArgumentError: holdout or cv is set, and there are validation rows, which replace both.
+    """
+    usual = Settings.model_fields["cv"].default
+    given = [name for name in ("holdout", "cv") if getattr(settings, name) not in (None, usual)]
+    if has_validation_rows and given:
+        name = given[0]
+        raise ArgumentError(
+            f"{name}={getattr(settings, name)} would be ignored: there are validation rows, which early stopping and "
+            f"thresholds use instead; leave out {name} (--{name}), or the validation rows"
+        )
+
+
+def announce(
+    run: Run,
+    rows: Dataset,
+    valid: Dataset | None,
+    settings: Settings,
+    encoder: Encoder | None,
+    callback: Callback | None,
+    progress: Progress | None,
+) -> None:
+    """Examine training rows, and say what the fit will take, and whether validation rows are few."""
+    found = run.files.write_examination(rows, valid)
+    if callback is not None:
+        callback.on_fit(estimate_fit(rows, settings, encoder=encoder, has_validation_rows=valid is not None))
+    for each in found.findings:
+        if progress is not None and settings.needs_held_out_rows and each.topic == VALIDATION:
+            progress.line(each.text)
 
 
 def require_free(run: Run, resume: bool) -> None:

@@ -84,7 +84,8 @@ class Run:
                 and validation rows are used.
             folder: where the run is kept; it is created.
             settings: how to train and decide; None: the defaults or, with ``resume``, those of the stopped run.
-            valid: validation rows; early stopping and thresholds then use these, instead of ``cv`` and ``holdout``.
+            valid: validation rows; early stopping and thresholds then use these, instead of ``cv`` and ``holdout``,
+                of which only the default is accepted.
             hierarchy: of the labels of a table: a `Hierarchy`, a file, nested names, (parent, child) pairs or a
                 networkx graph; None: the one that paths or levels make.
             options: which columns of a table are what, as in `TableOptions`: ``labels``, ``id``, ``features``, ...
