@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from typer.testing import Result
 from rarenode import Dataset, Run
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.hierarchy import read_hierarchy
-from tests.commands import fail, run, succeed
+from rarenode.metrics import summary
+from rarenode.run.evaluation import TRAINED_ON
+from tests.commands import fail, on_training_rows, run, succeed
 
 SMALL = ("--n-trees", "5", "--epochs", "2", "--hidden-size", "16", "--quiet")
 TINY = (*SMALL, "--holdout", "0.3")
@@ -52,7 +55,9 @@ class TestSurvey:
         assert found["rows"] == 500
         assert found["trained_on"] is False
         assert found["f1"] == Run(trained).evaluate(survey / "test.csv").scores.all.f1
-        assert json.loads(succeed("evaluate", trained, survey / "train.csv", "--json"))["trained_on"] is True
+        with on_training_rows():  # which a reader of the JSON might overlook
+            assert json.loads(succeed("evaluate", trained, survey / "train.csv", "--json"))["trained_on"] is True
+        assert f"\n{TRAINED_ON}\n" in succeed("evaluate", trained, survey / "train.csv")
 
     def test_what_counts_in_an_evaluation(self, survey: Path, trained: Path, tmp_path: Path) -> None:
         frame = pl.read_csv(survey / "test.csv")[:20]
@@ -65,6 +70,14 @@ class TestSurvey:
         assert "; 3 rows without labels are left out" in shown
         found = json.loads(succeed("evaluate", trained, tmp_path / "t.csv", "--json"))
         assert (found["rows"], found["rows_without_labels"], found["nodes_with_rows"]) == (17, 3, nodes)
+        labelled = data.with_labels_only()
+        mask = labelled.Y.any(axis=0) & model.scored
+        expected = summary(labelled.Y, model.predict(labelled.X), scored=mask, known=labelled.known)
+        over = found["over_nodes_with_rows"]
+        assert over == asdict(expected) | {"ap": over["ap"]}
+        assert over["recall"] * nodes == pytest.approx(found["recall"] * found["nodes"])
+        means = " ".join(f"{100 * over[name]:.2f}" for name in ("f1", "precision", "recall"))
+        assert f" with rows {nodes} {means} " in shown
 
     @pytest.mark.parametrize("layout", ["long", "wide", "sets", "cafa"])
     def test_predict(self, survey: Path, trained: Path, tmp_path: Path, layout: str) -> None:

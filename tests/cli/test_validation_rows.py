@@ -83,3 +83,14 @@ def test_the_default_of_cv_is_not_refused(table: Path, tmp_path: Path) -> None:
     succeed("fit", table, *SURVEY, *options, "--out", tmp_path / "run")
     assert Run(tmp_path / "run").settings.cv == 3
     assert "cv" in json.loads((tmp_path / "run" / "model.json").read_text())["settings"]
+
+
+def test_what_validation_rows_were_used_for(fitted: Path) -> None:
+    note = "early stopping and thresholds used these rows; scores on new rows may be a little lower"
+    assert f"\n{note}\n" in succeed("evaluate", fitted, "--split", "valid")
+    found = json.loads(succeed("evaluate", fitted, "--split", "valid", "--json"))
+    assert (found["rows"], found["trained_on"], found["note"]) == (20, False, note)
+    assert "these rows" not in succeed("evaluate", fitted)
+    succeed("report", fitted, "--split", "valid", "--out", fitted / "valid.html", "--quiet")
+    assert f"survey.csv (valid rows) ({note}): 20 rows" in (fitted / "valid.html").read_text()
+    assert "or of a table with --partition" in " ".join(succeed("evaluate", "--help").split())

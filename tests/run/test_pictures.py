@@ -23,6 +23,7 @@ from rarenode.models.encoder import Encoder
 from rarenode.models.pretrained import load_encoder
 from rarenode.thresholds import make_strategy
 from rarenode.training import fit_model
+from tests.commands import on_training_rows
 from tests.encoders import BY_VALIDATION, SIZE, encoder_folder, plain_encoder, reef, small_settings, tiny_encoder
 from tests.training.problem import Recorder, outcomes
 
@@ -133,7 +134,8 @@ def test_what_a_run_keeps(run: Run, reef: Path) -> None:
     page = (run.folder / "report.html").read_text()
     assert "data:image/jpeg;base64," in page
     assert "60 pictures" in page
-    assert run.evaluate(survey(reef), options={"images": reef}).rows == 60
+    with on_training_rows():
+        assert run.evaluate(survey(reef), options={"images": reef}).rows == 60
     assert "encoder" in (run.folder / "README.md").read_text()
 
 
@@ -201,7 +203,11 @@ def test_a_run_finds_its_own_data(
     parted = Run.fit("labels.csv", tmp_path / "parts", settings, options=relative, report=False)
     assert parted.evaluate().data == "labels.csv, test rows"
     assert parted.evaluate().scores == parted.evaluate("labels.csv", options={"images": "."}).scores
-    assert parted.evaluate(split="valid").trained_on
+    valid = parted.evaluate(split="valid")
+    assert not valid.trained_on
+    assert valid.note == "thresholds used these rows; scores on new rows may be a little lower"
+    with on_training_rows():
+        assert parted.evaluate(split="train").trained_on
 
 
 def test_a_run_finds_its_own_data_from_any_folder(
@@ -272,7 +278,8 @@ def test_a_namesake_is_not_taken_for_the_runs_own_data(
     for split in (None, "test"):
         with pytest.raises(DataError, match=r"labels\.csv \(test rows\) has changed since"):
             run.evaluate(split=split)
-    assert run.evaluate(split="train").trained_on  # these are the same
+    with on_training_rows():
+        assert run.evaluate(split="train").trained_on  # these are the same
     assert run.evaluate("labels.csv", split="test", options={"images": "."}).scores != expected
 
 
@@ -292,12 +299,14 @@ def test_training_and_validation_files_are_recognised_from_any_folder(
         report=False,
     )  # fmt: skip
     images = {"images": reef}
-    assert run.evaluate("train.csv", options=images).trained_on
-    assert run.evaluate("valid.csv", options=images).trained_on
+    with on_training_rows():
+        assert run.evaluate("train.csv", options=images).trained_on
+    assert "thresholds used these rows" in run.evaluate("valid.csv", options=images).note
     monkeypatch.chdir(elsewhere)
     run = Run(tmp_path / "run")
     assert not run.evaluate("train.csv", options=images).trained_on
-    assert run.evaluate("../train.csv", options=images).trained_on
+    with on_training_rows():
+        assert run.evaluate("../train.csv", options=images).trained_on
     with pytest.warns(RuntimeWarning, match="and not train.csv in the current folder"):
         assert run.evaluate().rows == 10
 
@@ -321,7 +330,8 @@ def test_out_of_fold_predictions_are_those_of_the_report(reef: Path, encoder_fol
     assert found.scores.all.ap == summary(
         Dataset.read(survey(reef), **how(reef)).Y, run.files.held_out(run.model)["probs"]
     ).ap
-    assert found.scores.all.ap < run.evaluate(survey(reef), options={"images": reef}).scores.all.ap  # which it has seen
+    with on_training_rows():
+        assert found.scores.all.ap < run.evaluate(survey(reef), options={"images": reef}).scores.all.ap
     frame = pl.read_csv(survey(reef))
     changed = tmp_path / "labels.csv"
     frame.write_csv(changed)
@@ -337,9 +347,37 @@ def test_a_run_on_all_rows_has_none_to_evaluate(reef: Path, encoder_folder: Path
     with pytest.raises(ArgumentError, match=r"trained on all rows of .*labels\.csv; name other rows"):
         run.evaluate()
     data = Dataset.read(survey(reef), **how(reef))
-    settings = small_settings(encoder_folder)
-    with pytest.raises(ArgumentError, match=r"does not say which files it was trained on; name the data"):
+    told = r"does not say which files it was trained on, and keeps no held-out rows; name rows that the model was not"
+    with pytest.raises(ArgumentError, match=told):
         Run.fit(data, tmp_path / "rows", settings, report=False).evaluate()
+
+
+@pytest.mark.parametrize("split", [{"holdout": 0.3, "cv": None}, {"holdout": None, "cv": 2}])
+def test_rows_in_memory_have_held_out_predictions(
+    reef: Path, encoder_folder: Path, tmp_path: Path, split: dict[str, Any]
+) -> None:
+    """As the rows of a file have; only pictures are not kept."""
+    settings = small_settings(encoder_folder, **split)
+    data = Dataset.read(survey(reef), **how(reef), hierarchy=reef / "taxonomy.csv", unknown="below")
+    assert data.known is not None
+    pictures = Dataset.from_images(data.X, data.Y, data.hierarchy)
+    of_file = Run.fit(
+        survey(reef), tmp_path / "file", settings, options=how(reef, unknown="below"), hierarchy=reef / "taxonomy.csv",
+    )  # fmt: skip
+    for rows, folder in ((data, "data"), (pictures, "pictures")):
+        run = Run.fit(rows, tmp_path / folder, settings)
+        numbers = _report_numbers(run)
+        found = Run(run.folder).evaluate()
+        kind = "held-out rows" if split["holdout"] else "out-of-fold predictions"
+        assert found.data == f"{rows.name or 'the training data'}, {kind}"
+        assert not found.note
+        Run(run.folder).report()
+        assert _report_numbers(run) == numbers
+        if rows is data:
+            assert found.scores == of_file.evaluate().scores
+    assert "labels" not in of_file.files.held_out(of_file.model)
+    unsure = pl.read_csv(tmp_path / "pictures" / "report_files" / "unsure_rows.csv")
+    assert set(unsure["id"]) <= set(pictures.ids or ())
 
 
 def test_validation_rows_that_have_changed(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
@@ -373,7 +411,12 @@ def test_validation_rows_that_are_in_no_file(reef: Path, encoder_folder: Path, t
         tmp_path / "train.csv", tmp_path / "run", small_settings(encoder_folder, **BY_VALIDATION), valid=frame[40:],
         report=False, options=how(reef), hierarchy=reef / "taxonomy.csv",
     )  # fmt: skip
-    with pytest.raises(ArgumentError, match="does not say which file its validation rows are from; name the data"):
+    valid = Dataset.read(frame[40:], **how(reef), hierarchy=run.model.hierarchy)
+    found = Run(run.folder).evaluate()
+    assert found.data == "validation rows"
+    assert found.scores == run.evaluate(valid).scores
+    (run.folder / "held_out.safetensors").unlink()
+    with pytest.raises(ArgumentError, match="does not say which file its validation rows are from; name rows that it"):
         run.evaluate()
     with pytest.raises(ResumeError, match="another training: the validation rows are not the same"):
         Run.fit(tmp_path / "train.csv", tmp_path / "run", resume=True)

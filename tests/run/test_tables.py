@@ -21,7 +21,7 @@ from rarenode import Dataset, Run, Settings, read_arff
 from rarenode.errors import ArgumentError, DataError, FileFormatError, Interrupted, ResumeError
 from rarenode.hierarchy import write_hierarchy
 from rarenode.training import TrainedModel
-from tests.commands import LABELS, succeed, write_arff
+from tests.commands import LABELS, on_training_rows, succeed, write_arff
 from tests.run.test_predictions import rows
 from tests.run.test_run import StopAt
 
@@ -136,7 +136,8 @@ def test_labels_in_a_file_of_their_own(survey: Path, tmp_path: Path) -> None:
     assert weights(found) == weights(expected)
     with pytest.raises(ArgumentError, match="say where the labels of"):
         found.evaluate(tmp_path / "bare.csv")
-    assert found.evaluate(tmp_path / "bare.csv", options={"labels": str(tmp_path / "labels.csv")}).rows == 90
+    with on_training_rows():
+        assert found.evaluate(tmp_path / "bare.csv", options={"labels": str(tmp_path / "labels.csv")}).rows == 90
 
 
 def test_own_data_are_found_from_any_folder(survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,7 +102,7 @@ def fit_in_folder(
             )
             try:
                 if fitted.held_out is not None and isinstance(opened, Dataset):
-                    run.files.write_held_out(fitted.held_out, fitted.model)
+                    run.files.write_held_out(fitted.held_out, fitted.model, rows if validation is None else validation)
                 with_parts(fitted.model, opened).save(run.folder)  # last: with it, the run is finished
             except OSError as error:
                 raise TrainingError(f"the model could not be saved: {error}") from None
