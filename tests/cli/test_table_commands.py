@@ -368,6 +368,7 @@ class TestDoctorOnARun:
     def test_rows_without_labels(self, survey: Path, trained: Path) -> None:
         shown = succeed("doctor", trained, survey / "new.csv")
         assert "Rows to annotate next" in shown
+        assert "score: how much the labels of a row would tell" in shown
         found = json.loads(succeed("doctor", trained, survey / "new.csv", "--json"))
         assert (found["judged"], found["missed"], len(found["rows"])) == (0, 0, 10)
         ids = set(pl.read_csv(survey / "new.csv")["image"])
@@ -384,12 +385,27 @@ class TestDoctorOnARun:
         frame.with_columns(taxa=pl.lit(None, dtype=pl.String)).write_csv(tmp_path / "none.csv")
         assert json.loads(succeed("doctor", trained, tmp_path / "none.csv", "--json"))["judged"] == 0
 
-    def test_without_labels_it_says_what_is_known_from_training(self, survey: Path, trained: Path) -> None:
+    def test_without_rows_it_looks_at_those_that_were_held_out(self, survey: Path, trained: Path) -> None:
         found = json.loads(succeed("doctor", trained, "--json"))
-        assert found["judged"] == 0
+        evaluated = Run(trained).evaluate()
+        assert found["data"] == f"{survey / 'train.csv'}, held-out rows, {evaluated.rows} rows"
+        scores = evaluated.over_nodes_with_rows
+        assert (found["judged"], found["missed"]) == (scores.nodes, scores.nodes - scores.nodes_found)
+        assert succeed("doctor", trained).startswith(f"{trained} on {found['data']}: ")
+
+    def test_without_held_out_rows_it_says_what_is_known_from_training(self, survey: Path, tmp_path: Path) -> None:
+        table, out = tmp_path / "train.csv", tmp_path / "run"
+        pl.read_csv(survey / "train.csv").write_csv(table)
+        paper = ("--preset", "paper", "--n-members", "1", "--hidden-size", "8", "--epochs", "1", "--quiet")
+        succeed("fit", table, *SURVEY, "--hierarchy", survey / "taxonomy.csv", *paper, "--out", out)
+        found = json.loads(succeed("doctor", out, "--json"))
+        assert (found["judged"], found["data"]) == (0, "")
         assert all(node["training_rows"] < 5 for node in found["nodes"])
-        assert "Nodes to annotate next" in succeed("doctor", trained)
-        assert "Nodes to annotate next" in succeed("doctor", trained, survey / "new.csv")
+        assert "Nodes to annotate next" in succeed("doctor", out)
+        assert "Nodes to annotate next" in succeed("doctor", out, survey / "new.csv")
+        table.unlink()
+        with pytest.warns(RuntimeWarning, match=r"known from training is used: .*train\.csv.* no longer there"):
+            assert json.loads(succeed("doctor", out, "--json"))["judged"] == 0
 
     def test_json_of_errors(self, trained: Path, tmp_path: Path) -> None:
         (tmp_path / "ragged.csv").write_text("image,depth_m\na,1,2\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,12 +20,13 @@ from rarenode.data.table_options import table_options
 from rarenode.diagnosis.annotation import Suggestions, suggest
 from rarenode.diagnosis.data_checks import examine
 from rarenode.diagnosis.examination import Examination, Finding
-from rarenode.errors import RarenodeError
+from rarenode.errors import ArgumentError, DataError, MissingFileError, RarenodeError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models.encoder import Encoder
-from rarenode.run.model_rows import rows_to_examine
+from rarenode.run.model_rows import own_unseen_rows, rows_to_examine
 from rarenode.run.rows import read_alike, training_rows
 from rarenode.run.run import Run
+from rarenode.run.unseen import Unseen, diagnose_unseen
 from rarenode.training.embedding import check_images, describe_notes
 from rarenode.training.estimate import estimate_encoding
 
@@ -124,16 +126,21 @@ def examine_run(
 
     Args:
         run: a finished run.
-        data: tables, labelled or not; none: the test rows of a run on a dataset of the catalogue, or else only what is
-            known from training.
+        data: tables, labelled or not; none: the rows of the run's own data that it was not trained on, as in
+            `Run.evaluate`. If there are none, only what is known from training.
         options: options of a table that differ from those of the training table.
         most: how many rows and nodes to suggest.
         root: the folder that holds the datasets of the catalogue.
     """
     model = run.model
-    rows = rows_to_examine(run, list(data), options, root)
     diagnosis, probs, ids, about = None, None, None, ""
-    if rows is not None:
+    if not data and model.source not in catalogue():
+        unseen = _own_rows(run, options, root)
+        if unseen is not None:
+            about = f"{unseen.about}, {counted(len(unseen.rows), 'row')}"
+            diagnosis = diagnose_unseen(model, unseen)
+    else:
+        rows = rows_to_examine(run, list(data), options, root)
         which = ", test rows" if rows.name in catalogue() else ""  # parts of a table have names of their own
         about = f"{rows.name or 'the data'}{which}, {counted(len(rows), 'row')}"
         labelled = rows.with_labels_only()
@@ -154,6 +161,17 @@ def examine_run(
         most=most,
     )
     return replace(found, data=about)
+
+
+def _own_rows(run: Run, options: Mapping[str, Any] | None, root: Path | str | None) -> Unseen | None:
+    """Rows of the run's own data that it was not trained on; None, with a warning if they are gone, if it has none."""
+    try:
+        return own_unseen_rows(run, root, options)
+    except ArgumentError:  # all rows were used for training, or the run does not say which files have them
+        return None
+    except (MissingFileError, DataError) as error:
+        warnings.warn(f"only what is known from training is used: {error}", RuntimeWarning, stacklevel=3)
+        return None
 
 
 def _has_labels(rows: Dataset) -> Any:

@@ -83,10 +83,10 @@ def labelled_rows_for(
     return labelled, len(rows) - len(labelled)
 
 
-def rows_to_examine(run: Run, data: list[str | Path], options: Options, root: Root) -> Dataset | None:
-    """Rows for `rarenode doctor`: labelled or not, or those of the catalogue; None if there are none."""
+def rows_to_examine(run: Run, data: list[str | Path], options: Options, root: Root) -> Dataset:
+    """Rows for `rarenode doctor`: labelled or not; by default the test rows of a run on a dataset of the catalogue."""
     if not data:
-        return rows_for(run, None, None, root) if run.model.source in catalogue() else None
+        return rows_for(run, None, None, root)
     source = data[0] if len(data) == 1 else data
     reading = run.model.reading
     wanted = (options or {}).get("labels") or (() if reading is None else reading.labels)

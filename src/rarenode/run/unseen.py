@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from rarenode._io.files import exists
 from rarenode.data.dataset import Dataset, DatasetSplits
+from rarenode.diagnosis import NodeDiagnosis, diagnose
 from rarenode.errors import FileFormatError
 from rarenode.models import Output
 from rarenode.report import RunReport, report_on_predictions
 from rarenode.run.files import HELD_OUT
 from rarenode.run.rows import pictures_of
+from rarenode.training import TrainedModel
 
 if TYPE_CHECKING:
     from rarenode.run.run import Run
@@ -115,6 +117,25 @@ def kept_rows(run: Run) -> Unseen | None:
         probs=held_out["probs"][order],
         training_support=held_out["training_support"],
         fitted_here=True,
+    )
+
+
+def diagnose_unseen(model: TrainedModel, unseen: Unseen) -> NodeDiagnosis:
+    """How well each node is found in rows that the model was not trained on, and why it is missed."""
+    rows = unseen.rows
+    if unseen.probs is None and unseen.training_support is None:
+        return model.diagnose(rows.X, rows.Y, rows.known)
+    output = model.compute(rows.X, highest=True, uncertainty="gmu") if unseen.probs is None else Output(unseen.probs)
+    return diagnose(
+        rows.Y,
+        output.probs,
+        model.hierarchy,
+        model.decides_with,
+        model.training_positives if unseen.training_support is None else unseen.training_support,
+        scored=model.scored,
+        highest_member_probs=output.highest,
+        uncertainty=output.uncertainty,
+        known=rows.known,
     )
 
 
