@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from rarenode import Dataset, Run, TrainedModel
+from rarenode._io.progress import Progress
 from rarenode.data.images import Images
 from rarenode.data.sources import open_data
 from rarenode.data.table_options import TableOptions
@@ -22,7 +24,7 @@ from rarenode.metrics import summary
 from rarenode.models.encoder import Encoder
 from rarenode.models.pretrained import load_encoder
 from rarenode.thresholds import make_strategy
-from rarenode.training import fit_model
+from rarenode.training import ShowProgress, fit_model
 from tests.commands import on_training_rows
 from tests.encoders import BY_VALIDATION, SIZE, encoder_folder, plain_encoder, reef, small_settings, tiny_encoder
 from tests.training.problem import Recorder, outcomes
@@ -539,6 +541,26 @@ def test_a_trained_encoder(reef: Path, encoder_folder: Path, tmp_path: Path, spl
     again = Run.fit(survey(reef), tmp_path / "stopped", resume=True)
     assert (again.model.predict_proba(new(reef)) == before).all()
     assert (Run(tmp_path / "stopped").predict(reef / "new").probs == before).all()
+
+
+def test_no_silence_while_a_trained_encoder_encodes(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
+    """Training and validation rows for the forest and thresholds, and test rows for the report."""
+    settings = small_settings(encoder_folder, **BY_VALIDATION, patience=1, train_encoder=True, batch_size=16)
+    stream = StringIO()
+    progress = Progress(stream=stream, seconds_between=0)
+    options = how(reef, partition="partition", ignore=[])
+    Run.fit(
+        survey(reef), tmp_path / "run", settings, options=options, progress=progress, callback=ShowProgress(progress)
+    )  # fmt: skip
+    parts = pl.read_csv(survey(reef))["partition"].to_list()
+    shown = stream.getvalue()
+    for part in ("train", "valid"):
+        count = parts.count(part)
+        assert f"encoding {count} pictures with the trained encoder\n" in shown
+        assert f"{count} of {count} pictures, " in shown
+    growing = shown.index("growing 5 trees")
+    assert shown.index("with the trained encoder") < growing
+    assert "test rows: encoded " in shown[growing:]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from rarenode.models.encoder import Encoder, as_encoder
 from rarenode.models.pretrained import load_encoder
 from rarenode.report import Report, write_report
 from rarenode.run.files import REPORT, STARTED
-from rarenode.run.rows import has_images, training_rows, usable_data, validation_rows, with_parts
+from rarenode.run.rows import has_images, training_rows, usable_data, usable_rows, validation_rows, with_parts
 from rarenode.run.unseen import report_on_unseen, unseen_rows
 from rarenode.training import Callback, fit_model
 from rarenode.training.estimate import estimate_fit
@@ -108,7 +108,7 @@ def fit_in_folder(
                 raise TrainingError(f"the model could not be saved: {error}") from None
         run.files.tidy()
         if report and (is_new or not (run.folder / REPORT).exists()):
-            report_on_fit(run, opened, rows, given_validation)
+            report_on_fit(run, opened, rows, given_validation, progress)
 
 
 def require_used(settings: Settings, *, has_validation_rows: bool) -> None:
@@ -211,9 +211,14 @@ def _require_same(run: Run, then: dict[str, Any], settings: Settings, problems: 
         raise ResumeError(f"{run.folder} contains another training: {'; '.join(problems)}")
 
 
-def report_on_fit(run: Run, opened: Dataset | DatasetSplits, rows: Dataset, valid: Dataset | None) -> None:
+def report_on_fit(
+    run: Run, opened: Dataset | DatasetSplits, rows: Dataset, valid: Dataset | None, progress: Progress | None
+) -> None:
     """A report about test rows, or else about held-out or validation rows; none if there are no predictions."""
     unseen = unseen_rows(run, opened, rows, valid)
     if unseen is not None:
+        if unseen.probs is None and run.settings.train_encoder:  # these pictures have only been decoded so far
+            pictures = replace(unseen.rows, name=unseen.about)
+            usable_rows([pictures], run.model.encoder, run.settings, progress)  # keeps embeddings with the pictures
         part = report_on_unseen(run, unseen, name=run.folder.name or str(run.folder))
         write_report(Report((part,)), run.folder / REPORT)
