@@ -121,6 +121,24 @@ def _pixels(encoder: Encoder, path: Path) -> NDArray[np.uint8]:
     return to_square(decode(path.read_bytes()).image, encoder.crop).reshape(-1)
 
 
+def test_pictures_have_the_same_names_by_every_way(
+    run: Run, reef: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(reef)
+    folder, names = Path("new"), [path.name for path in new(reef)]
+    for form in (folder, Images.below(folder), [folder / name for name in names], [f"new/{name}" for name in names]):
+        found = run.predict(form)
+        assert found.ids == tuple(names)
+        assert found.to_frame().columns[0] == "image"
+    shutil.copy(folder / names[0], tmp_path / names[0])
+    several = [str(folder / names[0]), str(tmp_path / names[0])]
+    assert run.predict(several).ids == tuple(several)  # two folders may have the same names
+    stream = StringIO()
+    run.predict_to_file(str(folder / names[1]), tmp_path / "one.csv", progress=Progress(stream=stream))
+    assert stream.getvalue().startswith(f"{folder / names[1]}: encoded 1 picture ")
+    assert set(pl.read_csv(tmp_path / "one.csv")["image"]) == {names[1]}
+
+
 def test_a_file_of_predictions(run: Run, reef: Path, expected: NDArray[np.float32], tmp_path: Path) -> None:
     written = run.predict_to_file(reef / "new", tmp_path / "found.csv")
     assert written.rows == len(new(reef))
