@@ -94,3 +94,15 @@ def test_what_validation_rows_were_used_for(fitted: Path) -> None:
     succeed("report", fitted, "--split", "valid", "--out", fitted / "valid.html", "--quiet")
     assert f"survey.csv (valid rows) ({note}): 20 rows" in (fitted / "valid.html").read_text()
     assert "or of a table with --partition" in " ".join(succeed("evaluate", "--help").split())
+
+
+def test_doctor_suggests_a_column_of_parts(table: Path, tmp_path: Path) -> None:
+    told = "column 'split' says which rows are for training and testing; --partition split divides them"
+    plain = ("doctor", table, "--labels", "taxa", "--id", "image", "--no-time")
+    assert told in run(*plain).stdout
+    for options in (("--partition", "split"), ("--ignore", "split")):
+        assert "divides them" not in run(*plain, *options).stdout
+    frame = pl.read_csv(table)
+    for name, values in (("few", ["train"] * 300), ("other", ["train", "test", "sand"] * 100)):
+        frame.with_columns(split=pl.Series(values)).write_csv(tmp_path / f"{name}.csv")
+        assert "divides them" not in run("doctor", tmp_path / f"{name}.csv", *plain[2:]).stdout
