@@ -43,6 +43,11 @@ def succeed(*arguments: str | Path) -> str:
     return result.stdout
 
 
+def on_training_rows() -> pytest.WarningsRecorder:
+    """As a context: within it a model is evaluated on rows that it was trained on, of which it warns."""
+    return pytest.warns(RuntimeWarning, match="the model was trained on these rows")
+
+
 def fail(error: type[RarenodeError], *arguments: str | Path) -> str:
     result = run(*arguments)
     assert isinstance(result.exception, error), repr(result.exception)

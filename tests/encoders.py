@@ -123,6 +123,10 @@ def small_settings(encoder: Path | str, **changes: Any) -> Settings:
     return Settings(**(small | changes))
 
 
+BY_VALIDATION: dict[str, Any] = {"holdout": None, "cv": 3}
+"""Changes of `small_settings` where there are validation rows, with which holdout is refused."""
+
+
 def plain_encoder(seed: int = 0, size: int = 8, width: int = 5, **how: Any) -> Encoder:
     """An encoder that needs no library: a product with random numbers."""
     torch.manual_seed(seed)

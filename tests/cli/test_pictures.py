@@ -18,10 +18,10 @@ from tests.commands import fail, run, succeed
 from tests.encoders import SIZE, encoder_folder, reef
 
 __all__ = ["encoder_folder", "reef"]
-QUICK = (
-    "--image-size", str(SIZE), "--hidden-size", "12", "--n-trees", "5", "--epochs", "2", "--holdout", "0.3",
-    "--n-jobs", "1",
+SMALL = (
+    "--image-size", str(SIZE), "--hidden-size", "12", "--n-trees", "5", "--epochs", "2", "--n-jobs", "1",
 )  # fmt: skip
+QUICK = (*SMALL, "--holdout", "0.3")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -103,7 +103,7 @@ def test_pictures_without_labels_cannot_be_evaluated(fitted: Path, reef: Path, t
 def test_parts_and_folders(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
     said = succeed(
         "fit", reef / "labels.csv", "--image", "image", "--labels", "taxa", "--partition", "partition",
-        "--encoder", encoder_folder, "--out", tmp_path / "run", "--quiet", *QUICK,
+        "--encoder", encoder_folder, "--out", tmp_path / "run", "--quiet", *SMALL,
     )  # fmt: skip
     assert said == ""
     tests = pl.read_csv(reef / "labels.csv").filter(pl.col("partition") == "test")
@@ -163,7 +163,7 @@ def test_bad_pictures_of_all_parts_are_named_together(reef: Path, encoder_folder
         (folder / name).unlink()
     command = (
         "fit", folder / "labels.csv", "--image", "image", "--labels", "taxa", "--partition", "partition",
-        "--encoder", encoder_folder, "--out", tmp_path / "run", *QUICK,
+        "--encoder", encoder_folder, "--out", tmp_path / "run", *SMALL,
     )  # fmt: skip
     told = fail(DataError, *command)
     assert "3 pictures of 60 cannot be used" in told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,12 @@ from typer.testing import Result
 from rarenode import Dataset, Run
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.hierarchy import read_hierarchy
-from tests.commands import fail, run, succeed
+from rarenode.metrics import summary
+from rarenode.run.evaluation import TRAINED_ON
+from tests.commands import fail, on_training_rows, run, succeed
 
-TINY = ("--n-trees", "5", "--epochs", "2", "--holdout", "0.3", "--hidden-size", "16", "--quiet")
+SMALL = ("--n-trees", "5", "--epochs", "2", "--hidden-size", "16", "--quiet")
+TINY = (*SMALL, "--holdout", "0.3")
 SURVEY = ("--labels", "taxa", "--id", "image")
 
 
@@ -51,7 +55,9 @@ class TestSurvey:
         assert found["rows"] == 500
         assert found["trained_on"] is False
         assert found["f1"] == Run(trained).evaluate(survey / "test.csv").scores.all.f1
-        assert json.loads(succeed("evaluate", trained, survey / "train.csv", "--json"))["trained_on"] is True
+        with on_training_rows():  # which a reader of the JSON might overlook
+            assert json.loads(succeed("evaluate", trained, survey / "train.csv", "--json"))["trained_on"] is True
+        assert f"\n{TRAINED_ON}\n" in succeed("evaluate", trained, survey / "train.csv")
 
     def test_what_counts_in_an_evaluation(self, survey: Path, trained: Path, tmp_path: Path) -> None:
         frame = pl.read_csv(survey / "test.csv")[:20]
@@ -64,6 +70,14 @@ class TestSurvey:
         assert "; 3 rows without labels are left out" in shown
         found = json.loads(succeed("evaluate", trained, tmp_path / "t.csv", "--json"))
         assert (found["rows"], found["rows_without_labels"], found["nodes_with_rows"]) == (17, 3, nodes)
+        labelled = data.with_labels_only()
+        mask = labelled.Y.any(axis=0) & model.scored
+        expected = summary(labelled.Y, model.predict(labelled.X), scored=mask, known=labelled.known)
+        over = found["over_nodes_with_rows"]
+        assert over == asdict(expected) | {"ap": over["ap"]}
+        assert over["recall"] * nodes == pytest.approx(found["recall"] * found["nodes"])
+        means = " ".join(f"{100 * over[name]:.2f}" for name in ("f1", "precision", "recall"))
+        assert f" with rows {nodes} {means} " in shown
 
     @pytest.mark.parametrize("layout", ["long", "wide", "sets", "cafa"])
     def test_predict(self, survey: Path, trained: Path, tmp_path: Path, layout: str) -> None:
@@ -289,7 +303,7 @@ class TestDoctorOnData:
         assert "1 row of" in result.stdout
         assert "has the same features as a row of" in result.stdout
         assert result.exit_code == 3
-        how = (*options, "--out", tmp_path / "run", "--no-report", *TINY)
+        how = (*options, "--out", tmp_path / "run", "--no-report", *SMALL)
         succeed("fit", tmp_path / "a.csv", tmp_path / "b.csv", *how)
 
     @pytest.mark.parametrize(
@@ -354,6 +368,7 @@ class TestDoctorOnARun:
     def test_rows_without_labels(self, survey: Path, trained: Path) -> None:
         shown = succeed("doctor", trained, survey / "new.csv")
         assert "Rows to annotate next" in shown
+        assert "score: how much the labels of a row would tell" in shown
         found = json.loads(succeed("doctor", trained, survey / "new.csv", "--json"))
         assert (found["judged"], found["missed"], len(found["rows"])) == (0, 0, 10)
         ids = set(pl.read_csv(survey / "new.csv")["image"])
@@ -370,12 +385,27 @@ class TestDoctorOnARun:
         frame.with_columns(taxa=pl.lit(None, dtype=pl.String)).write_csv(tmp_path / "none.csv")
         assert json.loads(succeed("doctor", trained, tmp_path / "none.csv", "--json"))["judged"] == 0
 
-    def test_without_labels_it_says_what_is_known_from_training(self, survey: Path, trained: Path) -> None:
+    def test_without_rows_it_looks_at_those_that_were_held_out(self, survey: Path, trained: Path) -> None:
         found = json.loads(succeed("doctor", trained, "--json"))
-        assert found["judged"] == 0
+        evaluated = Run(trained).evaluate()
+        assert found["data"] == f"{survey / 'train.csv'}, held-out rows, {evaluated.rows} rows"
+        scores = evaluated.over_nodes_with_rows
+        assert (found["judged"], found["missed"]) == (scores.nodes, scores.nodes - scores.nodes_found)
+        assert succeed("doctor", trained).startswith(f"{trained} on {found['data']}: ")
+
+    def test_without_held_out_rows_it_says_what_is_known_from_training(self, survey: Path, tmp_path: Path) -> None:
+        table, out = tmp_path / "train.csv", tmp_path / "run"
+        pl.read_csv(survey / "train.csv").write_csv(table)
+        paper = ("--preset", "paper", "--n-members", "1", "--hidden-size", "8", "--epochs", "1", "--quiet")
+        succeed("fit", table, *SURVEY, "--hierarchy", survey / "taxonomy.csv", *paper, "--out", out)
+        found = json.loads(succeed("doctor", out, "--json"))
+        assert (found["judged"], found["data"]) == (0, "")
         assert all(node["training_rows"] < 5 for node in found["nodes"])
-        assert "Nodes to annotate next" in succeed("doctor", trained)
-        assert "Nodes to annotate next" in succeed("doctor", trained, survey / "new.csv")
+        assert "Nodes to annotate next" in succeed("doctor", out)
+        assert "Nodes to annotate next" in succeed("doctor", out, survey / "new.csv")
+        table.unlink()
+        with pytest.warns(RuntimeWarning, match=r"known from training is used: .*train\.csv.* no longer there"):
+            assert json.loads(succeed("doctor", out, "--json"))["judged"] == 0
 
     def test_json_of_errors(self, trained: Path, tmp_path: Path) -> None:
         (tmp_path / "ragged.csv").write_text("image,depth_m\na,1,2\n")

@@ -127,6 +127,7 @@ def test_the_parts_of_a_model_have_a_fixed_order() -> None:
         ({"cv": 0}, "expected_f1"),
         ({"checkpoint_minutes": -1.0}, "checkpoint_minutes"),
         ({"encoder": ""}, "encoder"),
+        ({"encoder": object()}, r"encoder: .*a name or a folder.*Run\.fit\(\.\.\., encoder=module\)"),
         ({"image_size": 0}, "image_size"),
         ({"train_encoder": 1}, "train_encoder"),
         ({"train_encoder": "yes"}, "train_encoder"),

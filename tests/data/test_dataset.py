@@ -16,7 +16,7 @@ from scipy.sparse import coo_array, csc_array, csr_array, issparse
 
 from rarenode import Hierarchy, make_hierarchical
 from rarenode.data.dataset import Dataset, DatasetSplits, scored_nodes
-from rarenode.errors import ArgumentError, DataError, LabelError
+from rarenode.errors import ArgumentError, DataError, LabelError, UnknownLabelError
 
 TREE = Hierarchy.from_edges([("animal", "cat"), ("animal", "dog"), ("dog", "puppy")])
 
@@ -341,3 +341,14 @@ def test_features_of_all_parts_are_mapped(splits: DatasetSplits) -> None:
         assert np.array_equal(doubled.part(name).X, 2 * splits.part(name).X)
         assert np.array_equal(doubled.part(name).Y, splits.part(name).Y)
     assert replace(splits, valid=None).map_features(lambda X: X).valid is None
+
+
+def test_label_sets_are_labels() -> None:
+    tree = Hierarchy.from_edges([("animal", "cat"), ("animal", "dog")])
+    expected = Dataset.from_arrays(np.zeros((3, 1)), [[0, 1, 0], [0, 1, 1], [0, 0, 0]], tree).Y
+    for sets in ([["cat"], ("cat", "dog"), []], [{"cat"}, {"cat", "dog", "animal"}, set()]):
+        assert np.array_equal(Dataset.from_arrays(np.zeros((3, 1)), sets, tree).Y, expected)
+        pictures = Dataset.from_images(["a.png", "b.png", "c.png"], sets, tree)
+        assert np.array_equal(pictures.Y, expected)
+    with pytest.raises(UnknownLabelError, match="'bird'"):
+        Dataset.from_images(["a.png"], [["bird"]], tree)

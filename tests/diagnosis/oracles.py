@@ -181,7 +181,9 @@ def _diagnose_node(case: Case, predicted: Bools, column: int) -> Node:
     if confused_rows >= len(rows) / 2:
         reasons.append("confused_with_sibling")
     if not reasons:
-        reasons.append("not_separated")
+        ones_first = [1.0 if row in rows else 0.0 for row in p]
+        is_evidence = len(rows) == len(p) or rank_chance(ones_first, [1.0 for _ in rows]) <= Fraction(1, 100)
+        reasons.append("not_separated" if is_evidence else "too_few_rows")
     return Node(
         state="missed",
         uncertainty=unsure,

@@ -134,7 +134,7 @@ def test_rows_where_a_node_is_unknown_count_nowhere_for_it() -> None:
     assert result.scores.predicted.tolist() == [2, 0, 1]
     shy = Thresholds(np.array([0.5, 0.5, 0.9]))
     explanation = diagnose(Y & known, PROBS, PETS, shy, [2, 1, 1], known=known).explain(1)
-    assert explanation.startswith("Not separated: its only positive ranks 1st of 2 rows")
+    assert explanation.startswith("Too few rows to tell: its only positive ranks 1st of 2 rows")
     with pytest.raises(LabelError, match="known must be boolean"):
         diagnose(Y, PROBS, PETS, HALF, [2, 1, 1], known=known[:2])
 
@@ -184,7 +184,7 @@ def test_the_ancestor_that_blocks_most_rows_is_named_and_the_lowest_of_equals() 
 def test_one_node() -> None:
     only = Hierarchy.from_edges([], nodes=["only"])
     result = diagnose([[1], [0]], [[0.2], [0.1]], only, Thresholds(np.array([0.5])), [3])
-    assert result.reasons == (("not_separated",),)
+    assert result.reasons == (("too_few_rows",),)
     assert (result.best_rank[0], result.rank_chance[0], result.confused_with[0]) == (1, 0.5, -1)
 
 

@@ -101,6 +101,12 @@ def evidence(**changes: Any) -> Evidence:
             "Confused with 'dog', which is predicted instead in its only positive.",
         ),
         (
+            "too_few_rows",
+            {"rows": 1, "best_rank": 1, "all_rows": 30, "auc": 1.0, "rank_chance": 1 / 30},
+            "Too few rows to tell: its only positive ranks 1st of 30 rows; a random order does as well with a "
+            "probability of 0.0333, and with so few rows no ranking would be evidence (0.01 or less).",
+        ),
+        (
             "not_separated",
             {},
             "Not separated: the best of its 4 positives ranks 640th of 1,281 rows, and they rank above 53 % of the "

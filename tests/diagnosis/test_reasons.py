@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from rarenode import Hierarchy
 from rarenode.diagnosis import REASONS, STATES, NodeDiagnosis, Reason, State, diagnose
-from rarenode.diagnosis.ranks import chance_of_hits
-from rarenode.diagnosis.reasons import reasons_that_apply
+from rarenode.diagnosis.ranks import are_too_few, chance_of_hits
+from rarenode.diagnosis.reasons import UNLIKELY, reasons_that_apply
 from rarenode.thresholds import Thresholds
 from tests.diagnosis import oracles
 
@@ -57,13 +57,15 @@ def test_the_names_are_those_of_the_types() -> None:
 @pytest.mark.parametrize(
     ("situation", "reasons"),
     [
-        ({}, ("not_separated",)),
+        ({}, ("too_few_rows",)),
+        ({"rows": 99}, ("too_few_rows",)),
+        ({"rows": 100}, ("not_separated",)),
         ({"training": 0}, ("no_training_rows",)),
         ({"pet": 0.4, "cat": 0.6, "drop": True}, ("blocked_by_ancestor",)),
         ({"rows": 100, "elsewhere": 0.1}, ("hidden_by_threshold",)),
-        ({"rows": 99, "elsewhere": 0.1}, ("not_separated",)),
+        ({"rows": 99, "elsewhere": 0.1}, ("too_few_rows",)),
         ({"rows": 100, "member": 0.5}, ("members_disagree",)),
-        ({"rows": 99, "member": 0.5}, ("not_separated",)),
+        ({"rows": 99, "member": 0.5}, ("too_few_rows",)),
         ({"rows": 100, "member": 0.49}, ("not_separated",)),
         ({"rows": 300, "member": 0.5, "elsewhere_reached": 2}, ("members_disagree",)),
         ({"rows": 300, "member": 0.5, "elsewhere_reached": 3}, ("not_separated",)),
@@ -102,12 +104,12 @@ chances = st.sampled_from((0.0, 0.01, 0.0101, 1.0))
 
 @given(
     st.lists(
-        st.tuples(st.booleans(), counts, counts, chances, chances, counts, counts),
+        st.tuples(st.booleans(), counts, counts, chances, chances, counts, counts, st.booleans()),
         max_size=5,
     )
 )
-def test_all_that_apply_are_there_in_order(nodes: list[tuple[bool, int, int, float, float, int, int]]) -> None:
-    table = np.array(nodes, dtype=np.float64).reshape(-1, 7)
+def test_all_that_apply_are_there_in_order(nodes: list[tuple[bool, int, int, float, float, int, int, bool]]) -> None:
+    table = np.array(nodes, dtype=np.float64).reshape(-1, 8)
     columns = table.astype(np.int64).T
     result = reasons_that_apply(
         columns[0].astype(bool),
@@ -117,9 +119,10 @@ def test_all_that_apply_are_there_in_order(nodes: list[tuple[bool, int, int, flo
         member_chance=table[:, 4],
         confused_rows=columns[5],
         rows=columns[6] + 1,
+        too_few=columns[7].astype(bool),
     )
     expected = []
-    for missed, training, blocked, chance, member_chance, confused, rows in nodes:
+    for missed, training, blocked, chance, member_chance, confused, rows, too_few in nodes:
         holds = {
             "no_training_rows": training == 0,
             "blocked_by_ancestor": blocked > 0,
@@ -128,7 +131,8 @@ def test_all_that_apply_are_there_in_order(nodes: list[tuple[bool, int, int, flo
             "confused_with_sibling": confused >= (rows + 1) / 2,
         }
         some = tuple(reason for reason, applies in holds.items() if applies)
-        expected.append((some or ("not_separated",)) if missed else ())
+        last = "too_few_rows" if too_few else "not_separated"
+        expected.append((some or (last,)) if missed else ())
     assert result == tuple(expected)
 
 
@@ -146,6 +150,14 @@ def test_the_chance_of_hits_is_that_of_exact_fractions(ranking: tuple[int, int, 
     rows, positives, rank, hits = ranking
     chance = float(chance_of_hits(rows, np.array([positives]), np.array([rank]), np.array([hits]))[0])
     assert chance == pytest.approx(float(oracles.chance(rows, positives, rank, hits)), rel=1e-6, abs=1e-12)
+
+
+@given(st.integers(1, 60), st.data())
+def test_too_few_rows_are_those_where_no_ranking_is_evidence(rows: int, data: st.DataObject) -> None:
+    positives = data.draw(st.integers(1, rows))
+    best = [1.0] * positives + [0.0] * (rows - positives)
+    is_evidence = positives == rows or oracles.rank_chance(best, best[:positives]) <= Fraction(1, 100)
+    assert are_too_few(np.array([rows]), np.array([positives]), UNLIKELY).tolist() == [not is_evidence]
 
 
 @pytest.mark.parametrize("times", [1, 2, 3, 7, 30, 129])

@@ -189,12 +189,37 @@ class TestPage:
                 assert f"id {example.row} {words}" in page.text
         for pair in run.pictures.pairs:
             one, other = DAG.nodes[pair.labelled], DAG.nodes[pair.predicted]
-            assert f"{one} taken for {other} in {pair.rows} of {pair.positives} row" in page.text
+            assert f"{one} taken for {other} most specific mistake in {pair.rows} of {pair.positives} row" in page.text
         assert "never predicted" in page.text
         row = run.pictures.pairs[0].confused[0]
         for ids in (None, [" \u200b"] * ROWS):  # an id that nobody can see is none
             _, unnamed = page_of(run_with(Drawings(ROWS), ids=ids))
             assert f"row {row.row} {row.probability:.3g}" in unnamed.text
+
+    def test_a_node_below_its_threshold_is_decided_with_a_descendant(self) -> None:
+        model = model_over(DAG)
+        X, Y = rows_over(DAG, ROWS)
+        probs = model.predict_proba(X)
+        thresholds = Thresholds(np.where(DAG.depth <= 1, 0.999, 0.1), "add_ancestors", "by hand")
+        run = report_on_model(
+            model.with_thresholds(thresholds), X, Y, name="mine", rows="rows", pictures=Drawings(ROWS)
+        )  # fmt: skip
+        assert run.pictures is not None
+        _, page = page_of(run)
+        seen = 0
+        for node in run.pictures.examples.nodes:
+            below = [DAG.index[name] for name in DAG.descendants(DAG.nodes[node.column])]
+            for example in (*node.found, *node.missed, *node.wrongly_found):
+                found = run.pictures.decided_with.get((example.row, node.column))
+                able = {c: probs[example.row, c] for c in below if probs[example.row, c] >= thresholds.values[c]}
+                is_decided = example not in node.missed and example.probability < thresholds.values[node.column]
+                assert (found is not None) == is_decided
+                if found is not None:
+                    seen += 1
+                    assert able[found] == max(able.values())
+                    p, t = example.probability, thresholds.values[node.column]
+                    assert f"{p:.3g} < {t:.3g}, as an ancestor of {DAG.nodes[found]}" in page.text
+        assert seen > 0
 
     def test_nodes_that_are_left_out_are_counted(self, run: RunReport) -> None:
         assert run.pictures is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from rarenode import Dataset, Run, TrainedModel
+from rarenode._io.progress import Progress
 from rarenode.data.images import Images
 from rarenode.data.sources import open_data
 from rarenode.data.table_options import TableOptions
@@ -22,8 +24,9 @@ from rarenode.metrics import summary
 from rarenode.models.encoder import Encoder
 from rarenode.models.pretrained import load_encoder
 from rarenode.thresholds import make_strategy
-from rarenode.training import fit_model
-from tests.encoders import SIZE, encoder_folder, plain_encoder, reef, small_settings, tiny_encoder
+from rarenode.training import ShowProgress, fit_model
+from tests.commands import on_training_rows
+from tests.encoders import BY_VALIDATION, SIZE, encoder_folder, plain_encoder, reef, small_settings, tiny_encoder
 from tests.training.problem import Recorder, outcomes
 
 __all__ = ["encoder_folder", "reef"]
@@ -118,6 +121,24 @@ def _pixels(encoder: Encoder, path: Path) -> NDArray[np.uint8]:
     return to_square(decode(path.read_bytes()).image, encoder.crop).reshape(-1)
 
 
+def test_pictures_have_the_same_names_by_every_way(
+    run: Run, reef: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(reef)
+    folder, names = Path("new"), [path.name for path in new(reef)]
+    for form in (folder, Images.below(folder), [folder / name for name in names], [f"new/{name}" for name in names]):
+        found = run.predict(form)
+        assert found.ids == tuple(names)
+        assert found.to_frame().columns[0] == "image"
+    shutil.copy(folder / names[0], tmp_path / names[0])
+    several = [str(folder / names[0]), str(tmp_path / names[0])]
+    assert run.predict(several).ids == tuple(several)  # two folders may have the same names
+    stream = StringIO()
+    run.predict_to_file(str(folder / names[1]), tmp_path / "one.csv", progress=Progress(stream=stream))
+    assert stream.getvalue().startswith(f"{folder / names[1]}: encoded 1 picture ")
+    assert set(pl.read_csv(tmp_path / "one.csv")["image"]) == {names[1]}
+
+
 def test_a_file_of_predictions(run: Run, reef: Path, expected: NDArray[np.float32], tmp_path: Path) -> None:
     written = run.predict_to_file(reef / "new", tmp_path / "found.csv")
     assert written.rows == len(new(reef))
@@ -133,7 +154,8 @@ def test_what_a_run_keeps(run: Run, reef: Path) -> None:
     page = (run.folder / "report.html").read_text()
     assert "data:image/jpeg;base64," in page
     assert "60 pictures" in page
-    assert run.evaluate(survey(reef), options={"images": reef}).rows == 60
+    with on_training_rows():
+        assert run.evaluate(survey(reef), options={"images": reef}).rows == 60
     assert "encoder" in (run.folder / "README.md").read_text()
 
 
@@ -141,7 +163,7 @@ def test_parts_of_a_table(reef: Path, encoder_folder: Path, tmp_path: Path) -> N
     options = how(reef, partition="partition", ignore=[])
     parts = open_data(survey(reef), options=TableOptions(**options))
     assert not isinstance(parts, Dataset)
-    run = Run.fit(survey(reef), tmp_path / "run", small_settings(encoder_folder), options=options)
+    run = Run.fit(survey(reef), tmp_path / "run", small_settings(encoder_folder, **BY_VALIDATION), options=options)
     assert parts.valid is not None
     np.testing.assert_array_equal(run.model.training_positives, parts.train.Y.sum(axis=0))
     chosen = make_strategy("expected_f1").fit(run.model.predict_proba(parts.valid.X))
@@ -157,7 +179,7 @@ def test_parts_that_have_changed_places(reef: Path, encoder_folder: Path, tmp_pa
     options = how(reef, partition="partition", ignore=[])
     table = tmp_path / "labels.csv"
     shutil.copy(survey(reef), table)
-    run = Run.fit(table, tmp_path / "run", small_settings(encoder_folder), options=options)
+    run = Run.fit(table, tmp_path / "run", small_settings(encoder_folder, **BY_VALIDATION), options=options)
     assert run.evaluate().rows > 0
     swapped = {"train": "test", "test": "train"}
     frame = pl.read_csv(table)
@@ -170,7 +192,7 @@ def test_validation_rows_are_read_alike(reef: Path, encoder_folder: Path, tmp_pa
     frame = pl.read_csv(survey(reef))
     for name, rows in (("train", frame[:40]), ("valid", frame[40:])):
         rows.write_csv(tmp_path / f"{name}.csv")
-    settings = small_settings(encoder_folder, holdout=None, cv=2, patience=1)
+    settings = small_settings(encoder_folder, **BY_VALIDATION, patience=1)
     run = Run.fit(
         tmp_path / "train.csv", tmp_path / "run", settings, valid=tmp_path / "valid.csv",
         options=how(reef), hierarchy=reef / "taxonomy.csv",
@@ -197,10 +219,15 @@ def test_a_run_finds_its_own_data(
     assert "data:image/jpeg;base64," in page.read_text()
     monkeypatch.chdir(reef)
     relative = how(reef, images=".", partition="partition", ignore=[])
-    parted = Run.fit("labels.csv", tmp_path / "parts", small_settings(encoder_folder), options=relative, report=False)
+    settings = small_settings(encoder_folder, **BY_VALIDATION)
+    parted = Run.fit("labels.csv", tmp_path / "parts", settings, options=relative, report=False)
     assert parted.evaluate().data == "labels.csv, test rows"
     assert parted.evaluate().scores == parted.evaluate("labels.csv", options={"images": "."}).scores
-    assert parted.evaluate(split="valid").trained_on
+    valid = parted.evaluate(split="valid")
+    assert not valid.trained_on
+    assert valid.note == "thresholds used these rows; scores on new rows may be a little lower"
+    with on_training_rows():
+        assert parted.evaluate(split="train").trained_on
 
 
 def test_a_run_finds_its_own_data_from_any_folder(
@@ -215,7 +242,7 @@ def test_a_run_finds_its_own_data_from_any_folder(
     monkeypatch.chdir(project)
     options = how(reef, images="images")
     run = Run.fit(
-        "train.csv", "run", small_settings(encoder_folder, holdout=None, cv=2), valid="valid.csv", options=options,
+        "train.csv", "run", small_settings(encoder_folder, **BY_VALIDATION), valid="valid.csv", options=options,
         hierarchy="taxonomy.csv",
     )  # fmt: skip
     expected = run.evaluate()
@@ -260,7 +287,7 @@ def test_a_namesake_is_not_taken_for_the_runs_own_data(
     relabelled.write_csv(other / "labels.csv")
     monkeypatch.chdir(project)
     options = how(reef, images=".", partition="partition", ignore=[])
-    run = Run.fit("labels.csv", "run", small_settings(encoder_folder), options=options, report=False)
+    run = Run.fit("labels.csv", "run", small_settings(encoder_folder, **BY_VALIDATION), options=options, report=False)
     expected = run.evaluate(split="test").scores
     monkeypatch.chdir(other)
     run = Run(project / "run")
@@ -271,7 +298,8 @@ def test_a_namesake_is_not_taken_for_the_runs_own_data(
     for split in (None, "test"):
         with pytest.raises(DataError, match=r"labels\.csv \(test rows\) has changed since"):
             run.evaluate(split=split)
-    assert run.evaluate(split="train").trained_on  # these are the same
+    with on_training_rows():
+        assert run.evaluate(split="train").trained_on  # these are the same
     assert run.evaluate("labels.csv", split="test", options={"images": "."}).scores != expected
 
 
@@ -285,18 +313,20 @@ def test_training_and_validation_files_are_recognised_from_any_folder(
     frame[30:40].write_csv("valid.csv")
     frame[40:].write_csv(elsewhere / "train.csv")
     (tmp_path / "taxa").touch()  # named as the column of labels
-    settings = small_settings(encoder_folder, holdout=None, cv=2)
+    settings = small_settings(encoder_folder, **BY_VALIDATION)
     run = Run.fit(
         "train.csv", "run", settings, valid="valid.csv", options=how(reef), hierarchy=reef / "taxonomy.csv",
         report=False,
     )  # fmt: skip
     images = {"images": reef}
-    assert run.evaluate("train.csv", options=images).trained_on
-    assert run.evaluate("valid.csv", options=images).trained_on
+    with on_training_rows():
+        assert run.evaluate("train.csv", options=images).trained_on
+    assert "thresholds used these rows" in run.evaluate("valid.csv", options=images).note
     monkeypatch.chdir(elsewhere)
     run = Run(tmp_path / "run")
     assert not run.evaluate("train.csv", options=images).trained_on
-    assert run.evaluate("../train.csv", options=images).trained_on
+    with on_training_rows():
+        assert run.evaluate("../train.csv", options=images).trained_on
     with pytest.warns(RuntimeWarning, match="and not train.csv in the current folder"):
         assert run.evaluate().rows == 10
 
@@ -320,7 +350,8 @@ def test_out_of_fold_predictions_are_those_of_the_report(reef: Path, encoder_fol
     assert found.scores.all.ap == summary(
         Dataset.read(survey(reef), **how(reef)).Y, run.files.held_out(run.model)["probs"]
     ).ap
-    assert found.scores.all.ap < run.evaluate(survey(reef), options={"images": reef}).scores.all.ap  # which it has seen
+    with on_training_rows():
+        assert found.scores.all.ap < run.evaluate(survey(reef), options={"images": reef}).scores.all.ap
     frame = pl.read_csv(survey(reef))
     changed = tmp_path / "labels.csv"
     frame.write_csv(changed)
@@ -336,9 +367,37 @@ def test_a_run_on_all_rows_has_none_to_evaluate(reef: Path, encoder_folder: Path
     with pytest.raises(ArgumentError, match=r"trained on all rows of .*labels\.csv; name other rows"):
         run.evaluate()
     data = Dataset.read(survey(reef), **how(reef))
-    settings = small_settings(encoder_folder)
-    with pytest.raises(ArgumentError, match=r"does not say which files it was trained on; name the data"):
+    told = r"does not say which files it was trained on, and keeps no held-out rows; name rows that the model was not"
+    with pytest.raises(ArgumentError, match=told):
         Run.fit(data, tmp_path / "rows", settings, report=False).evaluate()
+
+
+@pytest.mark.parametrize("split", [{"holdout": 0.3, "cv": None}, {"holdout": None, "cv": 2}])
+def test_rows_in_memory_have_held_out_predictions(
+    reef: Path, encoder_folder: Path, tmp_path: Path, split: dict[str, Any]
+) -> None:
+    """As the rows of a file have; only pictures are not kept."""
+    settings = small_settings(encoder_folder, **split)
+    data = Dataset.read(survey(reef), **how(reef), hierarchy=reef / "taxonomy.csv", unknown="below")
+    assert data.known is not None
+    pictures = Dataset.from_images(data.X, data.Y, data.hierarchy)
+    of_file = Run.fit(
+        survey(reef), tmp_path / "file", settings, options=how(reef, unknown="below"), hierarchy=reef / "taxonomy.csv",
+    )  # fmt: skip
+    for rows, folder in ((data, "data"), (pictures, "pictures")):
+        run = Run.fit(rows, tmp_path / folder, settings)
+        numbers = _report_numbers(run)
+        found = Run(run.folder).evaluate()
+        kind = "held-out rows" if split["holdout"] else "out-of-fold predictions"
+        assert found.data == f"{rows.name or 'the training data'}, {kind}"
+        assert not found.note
+        Run(run.folder).report()
+        assert _report_numbers(run) == numbers
+        if rows is data:
+            assert found.scores == of_file.evaluate().scores
+    assert "labels" not in of_file.files.held_out(of_file.model)
+    unsure = pl.read_csv(tmp_path / "pictures" / "report_files" / "unsure_rows.csv")
+    assert set(unsure["id"]) <= set(pictures.ids or ())
 
 
 def test_validation_rows_that_have_changed(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
@@ -347,7 +406,7 @@ def test_validation_rows_that_have_changed(reef: Path, encoder_folder: Path, tmp
     frame[:40].write_csv(train)
     frame[40:].write_csv(valid)
     run = Run.fit(
-        train, tmp_path / "run", small_settings(encoder_folder, holdout=None, cv=2, epochs=8), valid=valid,
+        train, tmp_path / "run", small_settings(encoder_folder, **BY_VALIDATION, epochs=8), valid=valid,
         options=how(reef), hierarchy=reef / "taxonomy.csv",
     )  # fmt: skip
     before, scores = _report_numbers(run), run.evaluate()
@@ -369,10 +428,15 @@ def test_validation_rows_that_are_in_no_file(reef: Path, encoder_folder: Path, t
     frame = pl.read_csv(survey(reef))
     frame[:40].write_csv(tmp_path / "train.csv")
     run = Run.fit(
-        tmp_path / "train.csv", tmp_path / "run", small_settings(encoder_folder), valid=frame[40:], report=False,
-        options=how(reef), hierarchy=reef / "taxonomy.csv",
+        tmp_path / "train.csv", tmp_path / "run", small_settings(encoder_folder, **BY_VALIDATION), valid=frame[40:],
+        report=False, options=how(reef), hierarchy=reef / "taxonomy.csv",
     )  # fmt: skip
-    with pytest.raises(ArgumentError, match="does not say which file its validation rows are from; name the data"):
+    valid = Dataset.read(frame[40:], **how(reef), hierarchy=run.model.hierarchy)
+    found = Run(run.folder).evaluate()
+    assert found.data == "validation rows"
+    assert found.scores == run.evaluate(valid).scores
+    (run.folder / "held_out.safetensors").unlink()
+    with pytest.raises(ArgumentError, match="does not say which file its validation rows are from; name rows that it"):
         run.evaluate()
     with pytest.raises(ResumeError, match="another training: the validation rows are not the same"):
         Run.fit(tmp_path / "train.csv", tmp_path / "run", resume=True)
@@ -495,6 +559,26 @@ def test_a_trained_encoder(reef: Path, encoder_folder: Path, tmp_path: Path, spl
     again = Run.fit(survey(reef), tmp_path / "stopped", resume=True)
     assert (again.model.predict_proba(new(reef)) == before).all()
     assert (Run(tmp_path / "stopped").predict(reef / "new").probs == before).all()
+
+
+def test_no_silence_while_a_trained_encoder_encodes(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
+    """Training and validation rows for the forest and thresholds, and test rows for the report."""
+    settings = small_settings(encoder_folder, **BY_VALIDATION, patience=1, train_encoder=True, batch_size=16)
+    stream = StringIO()
+    progress = Progress(stream=stream, seconds_between=0)
+    options = how(reef, partition="partition", ignore=[])
+    Run.fit(
+        survey(reef), tmp_path / "run", settings, options=options, progress=progress, callback=ShowProgress(progress)
+    )  # fmt: skip
+    parts = pl.read_csv(survey(reef))["partition"].to_list()
+    shown = stream.getvalue()
+    for part in ("train", "valid"):
+        count = parts.count(part)
+        assert f"encoding {count} pictures with the trained encoder\n" in shown
+        assert f"{count} of {count} pictures, " in shown
+    growing = shown.index("growing 5 trees")
+    assert shown.index("with the trained encoder") < growing
+    assert "test rows: encoded " in shown[growing:]
 
 
 @pytest.mark.parametrize(

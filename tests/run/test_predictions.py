@@ -27,6 +27,7 @@ from rarenode.hierarchy import Terms
 from rarenode.run import predicting as module
 from rarenode.run.predictions import Choice, Layout, Predictions, write_predictions
 from tests import oracles
+from tests.commands import on_training_rows
 from tests.strategies import hierarchies
 
 LAYOUTS: tuple[Layout, ...] = ("long", "wide", "sets", "cafa")
@@ -398,7 +399,9 @@ def test_a_run_of_a_data_frame(run: Run, tmp_path: Path) -> None:
     assert predicted.ids == tuple(str(row) for row in range(10, 90))
     assert predicted.nodes[0] == "root"
     assert predicted.probs[:, 0].min() > 0.5
-    assert found.evaluate(frame).trained_on
+    with on_training_rows():
+        assert found.evaluate(frame).trained_on
+    assert found.evaluate().data == "the data frame, held-out rows"
 
 
 def test_labels_end_where_confidence_does(run: Run, new: Path) -> None:

@@ -32,8 +32,9 @@ from rarenode.errors import (
 )
 from rarenode.hierarchy import Terms
 from rarenode.metrics import cafa_scores, hierarchical_scores, summary
+from rarenode.run.evaluation import TRAINED_ON
 from rarenode.training import Callback, Plan, TrainedModel, fit_model
-from tests.commands import succeed, write_arff
+from tests.commands import on_training_rows, succeed, write_arff
 from tests.training.problem import with_labels
 
 SMALL: dict[str, Any] = {
@@ -289,8 +290,10 @@ class TestBothWays:
         assert printed["cafa"] == by_aspect
         assert printed["hierarchical"] == {"all": asdict(python.evaluate().hierarchical["all"])}
         options = ("--thresholds", "fixed:0.2", "--split", "valid", "--json")
-        printed = json.loads(succeed("evaluate", shell.folder, *options))
-        other = python.evaluate(split="valid", thresholds="fixed:0.2")
+        with on_training_rows():
+            printed = json.loads(succeed("evaluate", shell.folder, *options))
+        with on_training_rows():
+            other = python.evaluate(split="valid", thresholds="fixed:0.2")
         assert other.trained_on
         assert (printed["f1"], printed["trained_on"]) == (other.scores.all.f1, True)
 
@@ -350,7 +353,8 @@ class TestEvaluate:
         aspects = tuple("process" if column % 2 else "function" for column in range(20))
         ontology = rows.hierarchy.with_terms(Terms(rows.hierarchy.nodes, aspects))
         run = Run.fit(replace(rows, hierarchy=ontology), tmp_path / "run", settings(), report=False)
-        found = Run(run.folder).evaluate(rows)
+        with on_training_rows():
+            found = Run(run.folder).evaluate(rows)
         assert list(found.cafa) == list(found.hierarchical) == ["function", "process"]
 
     def test_the_report_has_the_same_numbers(self, run: Run, unseen: Path) -> None:
@@ -360,15 +364,31 @@ class TestEvaluate:
     def test_rows_that_were_trained_on_are_recognised(self, run: Run, data: Path, tmp_path: Path) -> None:
         copy = tmp_path / "copy.arff"
         copy.write_bytes(data.read_bytes())
-        assert run.evaluate(data).trained_on
-        assert run.evaluate(copy).trained_on
         held = Run.fit(data, tmp_path / "held", settings(holdout=0.3), report=False)
-        assert held.evaluate(copy).trained_on
+        for each, rows in ((run, data), (run, copy), (held, copy), (held, read_arff(data))):
+            with on_training_rows():
+                found = each.evaluate(rows)
+            assert found.trained_on
+            assert repr(found).endswith(f"; {TRAINED_ON}>")
 
     def test_a_part_of_the_training_rows_is_recognised(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:
         run = Run.fit("tiny", tmp_path / "run", settings(), report=False)
-        for part, expected in (("train", True), ("valid", True), ("test", False)):
-            assert run.evaluate(tmp_path / f"tiny.{part}.arff").trained_on == expected
+        other = read_arff(tmp_path / "tiny.train.arff").take(np.arange(3))
+        assert not run.evaluate(other).note  # a part of the file, which the model need not have seen
+        for part in ("train", "valid"):
+            with on_training_rows():
+                assert run.evaluate(tmp_path / f"tiny.{part}.arff").trained_on
+        assert not run.evaluate(tmp_path / "tiny.test.arff").note
+
+    def test_validation_rows_of_the_catalogue(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:
+        """They are trained on, unless early stopping needs them."""
+        changes: dict[str, Any] = {"thresholds": "fixed", "holdout": None, "cv": None}
+        run = Run.fit("tiny", tmp_path / "run", settings(**changes, patience=2), report=False)
+        note = "early stopping used these rows; scores on new rows may be a little lower"
+        for found in (run.evaluate(split="valid"), run.evaluate(tmp_path / "tiny.valid.arff")):
+            assert (found.trained_on, found.note) == (False, note)
+        with on_training_rows():
+            assert run.evaluate(split="train").trained_on
 
     def test_rows_without_labels_cannot_be_evaluated(self, run: Run, data: Path) -> None:
         rows = read_arff(data)
@@ -548,7 +568,7 @@ def test_a_report_about_validation_rows_has_their_labels(tmp_path: Path) -> None
     """Their predictions were once compared with the labels of as many training rows."""
     parts = make_hierarchical(rows=200, nodes=12, depth=3, features=6)
     assert parts.valid is not None
-    Run.fit(parts.train, tmp_path / "run", settings(), valid=parts.valid)
+    Run.fit(parts.train, tmp_path / "run", settings(holdout=None, cv=3), valid=parts.valid)
     page = (tmp_path / "run" / "report.html").read_text()
     found = re.search(r'"training":\[[^]]*\],"rows":\[([^]]*)\]', page)
     assert found is not None

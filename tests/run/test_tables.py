@@ -21,7 +21,7 @@ from rarenode import Dataset, Run, Settings, read_arff
 from rarenode.errors import ArgumentError, DataError, FileFormatError, Interrupted, ResumeError
 from rarenode.hierarchy import write_hierarchy
 from rarenode.training import TrainedModel
-from tests.commands import LABELS, succeed, write_arff
+from tests.commands import LABELS, on_training_rows, succeed, write_arff
 from tests.run.test_predictions import rows
 from tests.run.test_run import StopAt
 
@@ -136,7 +136,8 @@ def test_labels_in_a_file_of_their_own(survey: Path, tmp_path: Path) -> None:
     assert weights(found) == weights(expected)
     with pytest.raises(ArgumentError, match="say where the labels of"):
         found.evaluate(tmp_path / "bare.csv")
-    assert found.evaluate(tmp_path / "bare.csv", options={"labels": str(tmp_path / "labels.csv")}).rows == 90
+    with on_training_rows():
+        assert found.evaluate(tmp_path / "bare.csv", options={"labels": str(tmp_path / "labels.csv")}).rows == 90
 
 
 def test_own_data_are_found_from_any_folder(survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +160,7 @@ def test_validation_rows_from_a_table(survey: Path, tmp_path: Path) -> None:
     run = Run.fit(
         survey,
         tmp_path / "run",
-        settings(),
+        settings(holdout=None, cv=3),
         valid=tmp_path / "valid.csv",
         options=SURVEY,
         report=False,
@@ -170,14 +171,14 @@ def test_validation_rows_from_a_table(survey: Path, tmp_path: Path) -> None:
     again = Run.fit(
         train,
         tmp_path / "python",
-        settings(),
+        settings(holdout=None, cv=3),
         valid=Dataset.read(tmp_path / "valid.csv", hierarchy=train.hierarchy, **how),
         report=False,
     )
     assert weights(again) == weights(run)
     rows(9, 2).rename({"depth": "deep"}).write_csv(tmp_path / "valid.csv")
     with pytest.raises(DataError, match=r"valid\.csv lacks columns that the model needs: 'depth'"):
-        Run.fit(survey, tmp_path / "x", settings(), valid=tmp_path / "valid.csv", options=SURVEY)
+        Run.fit(survey, tmp_path / "x", settings(holdout=None, cv=3), valid=tmp_path / "valid.csv", options=SURVEY)
     assert not (tmp_path / "x").exists()
 
 
@@ -220,9 +221,9 @@ def test_a_stopped_run_remembers_its_table(survey: Path, tmp_path: Path) -> None
 def test_a_stopped_run_remembers_its_validation_rows(survey: Path, tmp_path: Path) -> None:
     rows(40, 1).write_csv(tmp_path / "valid.csv")
     how: dict[str, Any] = {"options": SURVEY, "valid": tmp_path / "valid.csv"}
-    expected = Run.fit(survey, tmp_path / "whole", settings(), report=False, **how)
+    expected = Run.fit(survey, tmp_path / "whole", settings(holdout=None, cv=3), report=False, **how)
     with pytest.raises(Interrupted):
-        Run.fit(survey, tmp_path / "run", settings(), callback=StopAt("", 2, 1), **how)
+        Run.fit(survey, tmp_path / "run", settings(holdout=None, cv=3), callback=StopAt("", 2, 1), **how)
     assert weights(Run.fit(survey, tmp_path / "run", resume=True, report=False)) == weights(expected)
 
 

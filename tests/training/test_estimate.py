@@ -29,6 +29,7 @@ def test_trainings(data: Dataset) -> None:
     assert estimate_fit(data, Settings(**small, cv=2)).trainings == 3
     assert estimate_fit(data, Settings(**small, holdout=0.3)).trainings == 1
     assert estimate_fit(data, Settings(**small)).seconds is None
+    assert estimate_fit(data, Settings(**small), has_validation_rows=True).trainings == 1
 
 
 def test_memory_grows_with_what_takes_it(data: Dataset) -> None:
@@ -48,6 +49,19 @@ def test_memory_grows_with_what_takes_it(data: Dataset) -> None:
     known[50:] = False
     some = replace(data, known=known, Y=data.Y & known)
     assert estimate_fit(some, base).bytes == estimate_fit(data.take(np.arange(50)), base).bytes
+
+
+def test_time_with_pictures(reef: Path) -> None:
+    """Nothing is encoded for it."""
+    pictures = Dataset.read(reef / "labels.csv", images=reef, labels="taxa", ignore=["partition"])
+    quick = Settings(hidden_size=8, n_trees=2, epochs=1, holdout=0.3, engine="torch")
+    found = estimate_fit(pictures, quick, try_it=True, encoder=plain_encoder())
+    assert found.seconds is not None
+    assert found.seconds > 0
+    assert "one training, at most about 1 minute after pictures are encoded, about" in str(found)
+    assert estimate_fit(pictures, quick, try_it=True, encoder=plain_encoder()).bytes == found.bytes
+    assert estimate_fit(pictures, quick.changed(train_encoder=True), try_it=True).seconds is None
+    assert "encoded" not in str(estimate_fit(pictures, quick))
 
 
 def test_time_is_that_of_every_training(data: Dataset) -> None:

@@ -22,7 +22,7 @@ app = typer.Typer(
 
 \b
 Examples:
-  rarenode demo                                    see rare nodes appear, in a minute
+  rarenode demo                                    see rare nodes appear, in a minute or two
   rarenode data fetch cellcycle_FUN                download a dataset of the paper
   rarenode fit cellcycle_FUN --out runs/first      train on it
   rarenode evaluate runs/first                     score it on the test rows

@@ -1,4 +1,4 @@
-"""`rarenode demo`: the idea in a minute, on a made-up survey of the seafloor.
+"""`rarenode demo`: the idea in a minute or two, on a made-up survey of the seafloor.
 
 The settings of the first three models were chosen earlier, on other synthetic data, because they show the effect of
 weights clearly. The fourth is the preset ``best`` in the size of the others, with fewer trees so that it is quick.

@@ -19,7 +19,7 @@ from rarenode.errors import RarenodeError
 
 if TYPE_CHECKING:
     from rarenode.diagnosis.annotation import Suggestions
-    from rarenode.diagnosis.data_checks import Examination
+    from rarenode.diagnosis.examination import Examination
 
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 
@@ -38,7 +38,8 @@ def doctor(
         list[str] | None,
         typer.Argument(
             metavar="[OTHER]...",
-            help="Of DATA: validation or test rows, which must not be the same. Of RUN: rows, labelled or not.",
+            help="Of DATA: validation or test rows, which must not be the same. Of RUN: rows, labelled or not; "
+            "default: the rows of its own data that it was not trained on.",
             show_default=False,
         ),
     ] = None,
@@ -75,8 +76,13 @@ def doctor(
     large a fit will be. Options say which columns are what, as in `rarenode fit`.
 
     Of a run: for each node that is missed in labelled rows the likely reason; and which rows and nodes to annotate
-    next, from rows without labels. Of data that are divided into parts, these are the test rows; the first line says
-    which rows are used.
+    next, from rows without labels. Of data that are divided into parts, these are the test rows. Without OTHER, the
+    labelled rows are those of RUN's own data that it was not trained on, as in `rarenode evaluate RUN`; if there are
+    none, only nodes with few training rows are listed. The first line says which rows are used.
+
+    The score of a row to annotate says how much its labels would tell about rare nodes: the sum over nodes of the
+    entropy of their probability, in bits, divided by one more than the node's training rows. It is larger for rows that
+    leave more open about rarer nodes, and has no meaning but to order rows.
 
     With --json, what is wrong with a file or an option is among the findings, as an error.
 
@@ -128,8 +134,14 @@ def _doctor_data(
     from rarenode.training.estimate import estimate_fit  # noqa: PLC0415
 
     loaded = None if encoder is None else load_encoder(encoder, size=image_size)
-    found, rows = examine_data(data, others, hierarchy=hierarchy, options=table, root=root, encoder=loaded, time=time)
-    estimate = None if rows is None or found.worst == "error" else str(estimate_fit(rows, Settings(), try_it=time))
+    found, rows, valid = examine_data(
+        data, others, hierarchy=hierarchy, options=table, root=root, encoder=loaded, time=time
+    )
+    estimate = None
+    if rows is not None and found.worst != "error":
+        estimate = str(
+            estimate_fit(rows, Settings(), try_it=time, encoder=loaded, has_validation_rows=valid is not None)
+        )
     if as_json:
         print(json.dumps(found.to_dict() | {"fit": estimate}, indent=1))
     else:
@@ -162,7 +174,7 @@ def _print_examination(found: Examination, is_read: bool) -> None:
         line = Text(f"{each.severity:>8}  ", style=COLOURS[each.severity])
         line.append(printable(f"{each.topic}: {each.text}"), style="default")
         if each.examples:
-            line.append(printable(f" ({', '.join(each.examples)})"), style="dim")
+            line.append(printable(f" ({each.examples_in_words})"), style="dim")
         if each.advice:
             line.append(f"; {each.advice}", style="default")
         print_styled(line)
@@ -205,3 +217,4 @@ def _print_suggestions(run: Path, found: Suggestions) -> None:
         for row in found.rows:
             rows.add_row(printable(row.name), f"{row.score:.2f}", printable(row.why))
         print_table(rows)
+        print("score: how much the labels of a row would tell about nodes, the rarer the more; see --help")

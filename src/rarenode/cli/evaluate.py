@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -45,8 +46,9 @@ def evaluate(
     """Compare a model's predictions with the labels of rows.
 
     F1, precision and recall are means over all scored nodes, 0 where they are undefined; Bin. AP and AP are
-    micro-averages. A node is found if at least one of its rows is predicted correctly. The small bars are a histogram
-    of the recall of nodes: first the nodes with a recall of 0, then one bar for each 10 %.
+    micro-averages. If some nodes have no rows here, the line `with rows` is about the others. A node is found if at
+    least one of its rows is predicted correctly. The small bars are a histogram of the recall of nodes: first the nodes
+    with a recall of 0, then one bar for each 10 %.
 
     The second table has a line for each aspect (namespace) of an ontology, or one for all nodes: hierarchical
     precision, recall and F1 of the decisions (hP, hR, hF), and of the probabilities F-max and S-min of the CAFA
@@ -59,8 +61,9 @@ def evaluate(
 
     The scores of single nodes are on the page that `rarenode report` writes, and in nodes.csv in the folder beside it.
 
-    Rows without labels are left out. Scores on rows that the model was trained on are too high; a note says so where
-    this is known. --thresholds expected_f1 fits thresholds to the probabilities of these rows, without their labels.
+    Rows without labels are left out. Scores on rows that the model was trained on are too high, and those on validation
+    rows, which early stopping and thresholds use, a little; a note says so where this is known. --thresholds
+    expected_f1 fits thresholds to the probabilities of these rows, without their labels.
 
     The labels of a table are where they were in training. If they were in a file of their own, name that of these rows
     with --labels.
@@ -82,7 +85,10 @@ def evaluate(
     from rarenode.run import Run  # noqa: PLC0415
     from rarenode.run.evaluation import TRAINED_ON  # noqa: PLC0415
 
-    result = Run(run).evaluate(one_or_all(data), split=split, thresholds=thresholds, options=table, root=root)
+    with warnings.catch_warnings():
+        if not as_json:  # the note is printed above the table
+            warnings.filterwarnings("ignore", message=f".*{TRAINED_ON}", category=RuntimeWarning)
+        result = Run(run).evaluate(one_or_all(data), split=split, thresholds=thresholds, options=table, root=root)
     scores = result.scores
     if as_json:
         by_rarity, by_depth = (
@@ -94,7 +100,9 @@ def evaluate(
             "nodes_with_rows": result.nodes_with_rows,
             "data": result.data,
             "thresholds": result.thresholds,
+            "over_nodes_with_rows": asdict(result.over_nodes_with_rows),
             "trained_on": result.trained_on,
+            "note": result.note,
             "by_training_rows": by_rarity,
             "by_depth": by_depth,
             "hierarchical": {aspect: asdict(part) for aspect, part in result.hierarchical.items()},
@@ -104,9 +112,9 @@ def evaluate(
     else:
         print(f"{run} on {Path(result.data)}, {counted(result.rows, 'row')}, thresholds: {result.thresholds}; percent")
         print(_what_counts(result))
-        if result.trained_on:
-            print(TRAINED_ON)
-        print_table(scores_table(scores, sys.stdout.encoding or "ascii"))
+        if result.note:
+            print(result.note)
+        print_table(scores_table(scores, sys.stdout.encoding or "ascii", result.over_nodes_with_rows))
         print_table(aspects_table(result.hierarchical, result.cafa))
         if any(part.s_min is None for part in result.cafa.values()):
             print(NO_S_MIN)
@@ -116,7 +124,7 @@ def _what_counts(result: Evaluation) -> str:
     nodes, some = result.scores.all.nodes, result.nodes_with_rows
     text = f"{some:,} of {counted(nodes, 'scored node')} {'has' if some == 1 else 'have'} rows here"
     if some < nodes:
-        text += "; the others count as 0 in F1, precision and recall"
+        text += "; the others count as 0 in F1, precision and recall of all nodes"
     if result.left_out:
         text += f"; {counted(result.left_out, 'row')} without labels {'is' if result.left_out == 1 else 'are'} left out"
     return text

@@ -38,7 +38,12 @@ RunFolder = Annotated[
     typer.Argument(metavar="RUN", help="The folder of a `rarenode fit`.", show_default=False, parser=not_empty),
 ]
 Split = Annotated[
-    SplitName | None, typer.Option("--split", help="Which rows of a dataset of the catalogue.", show_default="test")
+    SplitName | None,
+    typer.Option(
+        "--split",
+        help="Which rows of a dataset of the catalogue, or of a table with --partition.",
+        show_default="test",
+    ),
 ]
 OtherThresholds = Annotated[
     str | None,

@@ -8,22 +8,33 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from rarenode._io.text import printable
-from rarenode.metrics import CafaScores, GroupedSummary, HierarchicalScores
+from rarenode.metrics import CafaScores, GroupedSummary, HierarchicalScores, Summary
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 PLAIN = ".:-=+*#@"
 
 
-def scores_table(scores: GroupedSummary, encoding: str) -> Table:
-    """The scores, the number of nodes found and a histogram of recalls, one line for each group of nodes."""
+def scores_table(scores: GroupedSummary, encoding: str, with_rows: Summary | None = None) -> Table:
+    """The scores, the number of nodes found and a histogram of recalls, one line for each group of nodes.
+
+    ``with_rows`` are the scores of the nodes that have rows, which are shown as well if these are not all nodes.
+    """
     table = _table("nodes", "total", "F1", "precision", "recall", "Bin. AP", "AP", "found")
     table.add_column("recalls, 0 to 100", no_wrap=True)
+    if with_rows is not None and with_rows.nodes == scores.all.nodes:
+        with_rows = None
     for line in scores.groups():
-        s = line.summary
-        shown = (_percent(value) for value in (s.f1, s.precision, s.recall, s.bin_ap, s.ap))
+        also = with_rows if line.group == "all" else None
         bars = sparkline(line.recall_histogram, encoding)
-        table.add_row(line.group, str(s.nodes), *shown, str(s.nodes_found), bars, end_section=line.ends_section)
+        table.add_row(*_scores(line.group, line.summary), bars, end_section=line.ends_section and also is None)
+        if also is not None:
+            table.add_row(*_scores("with rows", also), bars, end_section=line.ends_section)
     return table
+
+
+def _scores(group: str, s: Summary) -> tuple[str, ...]:
+    shown = (_percent(value) for value in (s.f1, s.precision, s.recall, s.bin_ap, s.ap))
+    return (group, str(s.nodes), *shown, str(s.nodes_found))
 
 
 def aspects_table(hierarchical: Mapping[str, HierarchicalScores], cafa: Mapping[str, CafaScores]) -> Table:

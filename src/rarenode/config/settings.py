@@ -204,6 +204,16 @@ class Settings(BaseModel):
     def _no_focus(cls, focus: Any) -> Any:
         return "none" if focus is None else focus
 
+    @field_validator("encoder", mode="before")
+    @classmethod
+    def _name_of_encoder(cls, encoder: Any) -> Any:
+        if not isinstance(encoder, str):
+            raise ValueError(
+                "it should be a name or a folder; an Encoder or a torch module is given to what trains with it: "
+                "Run.fit(..., encoder=module), fit_model(..., encoder=module) or RareNodeClassifier(encoder=module)"
+            )
+        return encoder
+
     @field_validator("*", mode="before")
     @classmethod
     def _plain(cls, value: Any) -> Any:

@@ -21,7 +21,7 @@ from rarenode.data.images import Images, as_images
 from rarenode.data.table_options import TableOptions, table_options
 from rarenode.errors import ArgumentError, DataError, LabelError
 from rarenode.hierarchy import Hierarchy, HierarchyLike, as_hierarchy
-from rarenode.hierarchy.labels import as_known
+from rarenode.hierarchy.labels import as_known, as_label_sets
 
 ROOT = "root"
 """The name of the artificial root that tree-shaped benchmark files have."""
@@ -124,7 +124,7 @@ class Dataset:
 
         Args:
             X: (rows, features), NaN where missing.
-            Y: (rows, nodes) of 0 and 1.
+            Y: (rows, nodes) of 0 and 1; or label sets, the names of the nodes of each row.
             hierarchy: of the labels, as in `read`.
             unscored: nodes that count neither in the loss nor in the metrics; None: an artificial root.
             feature_names: names of the columns of X.
@@ -137,6 +137,9 @@ class Dataset:
                [1, 0, 1]])
         """
         hierarchy = as_hierarchy(hierarchy)
+        sets = as_label_sets(Y)
+        if sets is not None:
+            Y = hierarchy.encode(sets)
         return cls(
             X=X,
             Y=hierarchy.close(Y).astype(np.bool_),
@@ -187,7 +190,7 @@ class Dataset:
 
         Args:
             images: `Images`, paths of files, or a folder or zip archive, all pictures in which are taken.
-            Y: (rows, nodes) of 0 and 1; ancestors are added.
+            Y: (rows, nodes) of 0 and 1; or label sets, the names of the nodes of each row. Ancestors are added.
             hierarchy: of the labels, as in `read`.
             unscored: nodes that count neither in the loss nor in the metrics; None: an artificial root.
             name: where the rows come from.

@@ -7,8 +7,7 @@ makes results worse or misleading; a note is good to know.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +18,14 @@ from rarenode.data.features import is_frame
 from rarenode.data.images import Images
 from rarenode.data.preparation import Categories, known_means, standardisation
 from rarenode.data.split import folds
+from rarenode.diagnosis.examination import FEW_ROWS, FEW_TO_JUDGE, Examination, Finding, Level, Severity
 from rarenode.diagnosis.titles import distinct_titles
+from rarenode.diagnosis.validation_checks import validation_findings
 
-Severity = Literal["error", "warning", "note"]
-
-FEW_ROWS = 5
-"""A node with fewer rows is hard to learn."""
 LEAK = 0.99
 """A feature whose correlation with a node is at least this high is taken for the label in disguise."""
 MOST_ROWS = 5000
 """So many rows, evenly spaced, are enough to find leaks."""
-MOST_EXAMPLES = 5
 FOLDS = 3
 COARSE = 0.1
 """If a larger share of rows has the same features as another row, this says nothing about copies."""
@@ -37,75 +33,13 @@ MOST_LIKE_ID = 20
 """Among so few rows, a count may be different in each by chance."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing to know about data."""
-
-    severity: Severity
-    topic: str
-    """One word or two: labels, nodes, features, rows, splits."""
-    text: str
-    advice: str = ""
-    examples: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Level:
-    """The nodes of one depth."""
-
-    depth: int
-    nodes: int
-    with_rows: int
-    """Nodes that some row has."""
-    few_rows: int
-    """Of these, nodes with fewer than `FEW_ROWS`."""
-    median_rows: float
-    """Rows of a node that has any."""
-    rows_ending: int
-    """Rows whose deepest label is here."""
-
-
-@dataclass(frozen=True)
-class Examination:
-    """What `examine` found."""
-
-    name: str
-    rows: int
-    labelled_rows: int
-    features: int
-    nodes: int
-    nodes_with_rows: int
-    unknown: float
-    """The share of cells of labelled rows of which it is unknown whether the row has the node."""
-    levels: tuple[Level, ...]
-    findings: tuple[Finding, ...]
-    pictures: bool = False
-    """Whether rows are pictures, which have no features."""
-
-    @property
-    def rows_in_words(self) -> str:
-        """How many rows there are, and of which kind."""
-        if self.pictures:
-            return counted(self.rows, "picture")
-        return f"{counted(self.rows, 'row')}, {counted(self.features, 'feature')}"
-
-    @property
-    def worst(self) -> Severity | None:
-        """The worst severity; None if nothing was found."""
-        order: tuple[Severity, ...] = ("error", "warning", "note")
-        return next((each for each in order if any(found.severity == each for found in self.findings)), None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it."""
-        return asdict(self)
-
-
-def examine(data: Dataset, others: Sequence[Dataset] = ()) -> Examination:
+def examine(data: Dataset, others: Sequence[Dataset] = (), *, valid: Dataset | None = None) -> Examination:
     """Look for what would make a model worse, or its scores misleading.
 
     Args:
         data: rows to train on.
         others: validation or test rows, which should not contain the same rows.
+        valid: validation rows that early stopping and thresholds will use, instead of folds.
 
     >>> from rarenode import make_hierarchical
     >>> examine(make_hierarchical(rows=300, nodes=20, depth=3).train).nodes
@@ -118,7 +52,7 @@ def examine(data: Dataset, others: Sequence[Dataset] = ()) -> Examination:
         *_obstacles(labelled, support),
         *_row_findings(data, labelled),
         *_node_findings(labelled, support),
-        *_split_findings(labelled, support),
+        *(_split_findings(labelled, support) if valid is None else validation_findings(labelled, valid)),
         *_feature_findings(data, labelled),
         *_shared_rows(data, others),
     ]
@@ -219,8 +153,8 @@ def _row_findings(data: Dataset, labelled: Dataset) -> Iterator[Finding]:
         none = int(absent.sum())
         text = f"{_said(none, 'row', 'has', 'have')} none of the nodes"
         advice = f"{'it counts as a negative' if none == 1 else 'they count as negatives'} of every node"
-        yield Finding("note", "labels", text, advice, _ids(labelled, absent))
-    if FOLDS <= len(labelled) < 100:
+        yield Finding.of("note", "labels", text, advice, _ids(labelled, absent))
+    if FOLDS <= len(labelled) < FEW_TO_JUDGE:
         advice = "scores of held-out rows will vary a lot; try several seeds"
         yield Finding("warning", "rows", _only(len(labelled)), advice)
 
@@ -239,17 +173,17 @@ def _node_findings(data: Dataset, support: NDArray[np.int64]) -> Iterator[Findin
             text += f", {ends:,} of them {'a leaf' if ends == 1 else 'leaves'}"
         stays = "it stays in the hierarchy and is" if count == 1 else "they stay in the hierarchy and are"
         advice = f"a model cannot learn {_them(count)}; {stays} never predicted"
-        yield Finding("note", "nodes", text, advice, _titles(data, empty))
+        yield Finding.of("note", "nodes", text, advice, _titles(data, empty))
     few = (support > 0) & (support < FEW_ROWS) & scored
     if few.any():
         text = f"{_said(int(few.sum()), 'node', 'has', 'have')} fewer than {FEW_ROWS} rows"
-        yield Finding("warning", "nodes", text, "annotate more of their rows first", _titles(data, few))
+        yield Finding.of("warning", "nodes", text, "annotate more of their rows first", _titles(data, few))
     everywhere = (support == len(data)) & scored & (len(data) > 0)
     everywhere[[hierarchy.index[root] for root in hierarchy.roots]] = False
     if everywhere.any():
         count = int(everywhere.sum())
         text = f"every row has {counted(count, 'node')}, so there is nothing to learn about {_them(count)}"
-        yield Finding("note", "nodes", text, "", _titles(data, everywhere))
+        yield Finding.of("note", "nodes", text, "", _titles(data, everywhere))
 
 
 def _split_findings(data: Dataset, support: NDArray[np.int64]) -> Iterator[Finding]:
@@ -257,7 +191,7 @@ def _split_findings(data: Dataset, support: NDArray[np.int64]) -> Iterator[Findi
     if single.any():
         text = f"{_said(int(single.sum()), 'node', 'has', 'have')} one row"
         advice = "such a node can be trained on or be judged, never both"
-        yield Finding("warning", "splits", text, advice, _titles(data, single))
+        yield Finding.of("warning", "splits", text, advice, _titles(data, single))
     if len(data) < FOLDS:
         return
     uncovered = np.zeros(len(data.hierarchy), dtype=np.bool_)
@@ -268,7 +202,7 @@ def _split_findings(data: Dataset, support: NDArray[np.int64]) -> Iterator[Findi
         count = int(uncovered.sum())
         text = f"{counted(count, 'node')} with several rows would be missing from a fold of cv={FOLDS}"
         advice = f"{'its' if count == 1 else 'their'} rows share other rare nodes"
-        yield Finding("note", "splits", text, advice, _titles(data, uncovered))
+        yield Finding.of("note", "splits", text, advice, _titles(data, uncovered))
 
 
 def _feature_findings(data: Dataset, labelled: Dataset) -> Iterator[Finding]:
@@ -284,7 +218,7 @@ def _feature_findings(data: Dataset, labelled: Dataset) -> Iterator[Finding]:
         text = f"{_said(len(constant), 'feature', 'is', 'are')} constant"
         says = "it says nothing" if len(constant) == 1 else "they say nothing"
         advice = f"{says}; leave {_them(len(constant))} out (--ignore)"
-        yield Finding("warning", "features", text, advice, tuple(constant[:MOST_EXAMPLES]))
+        yield Finding.of("warning", "features", text, advice, constant)
     seen: dict[bytes, str] = {}
     doubled = []
     for name, values in zip(names, columns, strict=True):
@@ -294,12 +228,12 @@ def _feature_findings(data: Dataset, labelled: Dataset) -> Iterator[Finding]:
                 doubled.append(f"{name} = {first}")
     if doubled:
         text = f"{_said(len(doubled), 'feature', 'repeats', 'repeat')} another one"
-        yield Finding("warning", "features", text, "keep one of each", tuple(doubled[:MOST_EXAMPLES]))
+        yield Finding.of("warning", "features", text, "keep one of each", doubled)
     kinds = zip(names, columns, is_number, strict=True)
     ids = [name for name, values, number in kinds if number and _is_like_id(values)]
     if ids:
         text = f"{_said(len(ids), 'feature', 'looks', 'look')} like a row number or an id"
-        yield Finding("warning", "features", text, "name one as --id, or --ignore it", tuple(ids[:MOST_EXAMPLES]))
+        yield Finding.of("warning", "features", text, "name one as --id, or --ignore it", ids)
     missing = [
         f"{name} ({np.isnan(values).mean():.0%})"
         for name, values in zip(names, columns, strict=True)
@@ -308,12 +242,12 @@ def _feature_findings(data: Dataset, labelled: Dataset) -> Iterator[Finding]:
     if missing:
         text = f"{_said(len(missing), 'feature', 'is', 'are')} missing in more than half of the rows"
         advice = "a missing number becomes the mean, and a missing category none of them"
-        yield Finding("note", "features", text, advice, tuple(missing[:MOST_EXAMPLES]))
+        yield Finding.of("note", "features", text, advice, missing)
     leaks = list(_leaks(labelled, names))
     if leaks:
         text = f"{_said(len(leaks), 'feature', 'is', 'are')} almost the same as a label"
         advice = "a feature that follows from the labels makes scores too good to be true; leave it out"
-        yield Finding("warning", "features", text, advice, tuple(leaks[:MOST_EXAMPLES]))
+        yield Finding.of("warning", "features", text, advice, leaks)
 
 
 def _columns(X: Any) -> Iterator[Any]:
@@ -406,7 +340,7 @@ def _shared_rows(data: Dataset, others: Sequence[Dataset]) -> Iterator[Finding]:
         more = f"; {odd:,} of them with other labels" if odd else ""
         severity: Severity = "warning" if odd and not is_coarse else "note"
         examples = _pairs(data, data, [*contradicting, *alike])
-        yield Finding(severity, "rows", text + more, "if they are copies of one another, keep one", examples)
+        yield Finding.of(severity, "rows", text + more, "if they are copies of one another, keep one", examples)
     for other in others:
         same = [(row, distinct[key]) for row, key in _row_keys(other) if key in distinct]
         if same:
@@ -414,11 +348,11 @@ def _shared_rows(data: Dataset, others: Sequence[Dataset]) -> Iterator[Finding]:
             text = f"{counted(len(same), noun)} of {where} the same {what} as a {noun} of {data.name or 'the data'}"
             advice = "if they are the same, keep one: scores of rows that were trained on are too high"
             severity = "note" if is_coarse else "warning"
-            yield Finding(severity, "splits", text, advice, _pairs(other, data, same))
+            yield Finding.of(severity, "splits", text, advice, _pairs(other, data, same))
 
 
 def _pairs(data: Dataset, other: Dataset, pairs: Sequence[tuple[int, int]]) -> tuple[str, ...]:
-    return tuple(f"{_id(data, row)} = {_id(other, first)}" for row, first in pairs[:MOST_EXAMPLES])
+    return tuple(f"{_id(data, row)} = {_id(other, first)}" for row, first in pairs)
 
 
 def _row_keys(data: Dataset) -> Iterator[tuple[int, bytes]]:
@@ -455,11 +389,11 @@ def _only(rows: int) -> str:
 
 def _titles(data: Dataset, chosen: NDArray[np.bool_]) -> tuple[str, ...]:
     titles = distinct_titles(data.hierarchy)
-    return tuple(titles[column] for column in np.flatnonzero(chosen)[:MOST_EXAMPLES].tolist())
+    return tuple(titles[column] for column in np.flatnonzero(chosen).tolist())
 
 
 def _ids(data: Dataset, chosen: NDArray[np.bool_]) -> tuple[str, ...]:
-    return tuple(_id(data, row) for row in np.flatnonzero(chosen)[:MOST_EXAMPLES].tolist())
+    return tuple(_id(data, row) for row in np.flatnonzero(chosen).tolist())
 
 
 def _id(data: Dataset, row: int) -> str:

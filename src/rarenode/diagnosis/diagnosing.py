@@ -16,8 +16,8 @@ from rarenode.diagnosis.evidence import (
     member_predictions,
 )
 from rarenode.diagnosis.node_diagnosis import NodeDiagnosis
-from rarenode.diagnosis.ranks import rank_positives
-from rarenode.diagnosis.reasons import Reason, reasons_that_apply, states_of
+from rarenode.diagnosis.ranks import are_too_few, rank_positives
+from rarenode.diagnosis.reasons import UNLIKELY, Reason, reasons_that_apply, states_of
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
 from rarenode.hierarchy.labels import as_array, as_known, as_label_matrix
@@ -111,6 +111,7 @@ def diagnose(
             member_chance=members.chance,
             confused_rows=confused_rows,
             rows=scores.support,
+            too_few=missed & are_too_few(known_rows, np.where(missed, scores.support, 0), UNLIKELY),
         ),
         best_rank=ranks.best_rank,
         rank_chance=ranks.rank_chance,

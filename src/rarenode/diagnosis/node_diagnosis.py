@@ -246,6 +246,15 @@ def _confused(e: Evidence) -> str:
     return f"Confused with {short_name(e.confused_with)}, which is predicted instead in {where}."
 
 
+def _too_few(e: Evidence) -> str:
+    best = "its only positive" if e.rows == 1 else f"the best of its {e.rows:,} positives"
+    return (
+        f"Too few rows to tell: {best} ranks {ordinal(e.best_rank)} of {e.all_rows:,} rows; a random order does as "
+        f"well with a probability of {e.rank_chance:.{DIGITS}g}, and with so few rows no ranking would be evidence "
+        f"({UNLIKELY:g} or less)."
+    )
+
+
 def _not_separated(e: Evidence) -> str:
     best = "its only positive" if e.rows == 1 else f"the best of its {e.rows:,} positives"
     place = f"Not separated: {best} ranks {ordinal(e.best_rank)} of {e.all_rows:,} rows"
@@ -266,6 +275,7 @@ _SENTENCES: Mapping[Reason, Callable[[Evidence], str]] = MappingProxyType(
         "hidden_by_threshold": _hidden,
         "members_disagree": _disagree,
         "confused_with_sibling": _confused,
+        "too_few_rows": _too_few,
         "not_separated": _not_separated,
     }
 )

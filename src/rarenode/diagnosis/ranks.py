@@ -13,10 +13,14 @@ positives so high. Where it is small, only the threshold hides the node.
 
 The *best cut* is the threshold with the best F1 on these rows, the highest of equal ones. Between two cuts a lower
 threshold adds only false positives, so no other threshold does better.
+
+If all m come first, the bound is the number of cuts divided by C(n, m). Where even that is not small, there are too few
+rows to tell whether the model has learnt the node.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +104,24 @@ def rank_positives(
             cuts.append((node, rank[places], hits[places]))
     _add_chances(ranks.rank_chance, cuts, known_rows, dict(zip(some.tolist(), support.tolist(), strict=True)))
     return ranks
+
+
+def are_too_few(rows: Ints, positives: Ints, unlikely: float) -> NDArray[np.bool_]:
+    """For each node, whether even the best ranking of so many positives among so many rows is not unlikely enough.
+
+    Without negatives there is no ranking, however many rows there are; then the result is False.
+
+    >>> are_too_few(np.array([99, 100, 3]), np.array([1, 1, 3]), 0.01)
+    array([ True, False, False])
+    """
+    return np.array(
+        [
+            # C(20, 10) is large enough for any number of cuts.
+            0 < (few := min(m, n - m)) < 10 and len(_places(m)) > unlikely * math.comb(n, few)
+            for n, m in zip(rows.tolist(), positives.tolist(), strict=True)
+        ],
+        dtype=np.bool_,
+    )
 
 
 def _places(m: int) -> Ints:

@@ -31,6 +31,7 @@ Reason = Literal[
     "hidden_by_threshold",
     "members_disagree",
     "confused_with_sibling",
+    "too_few_rows",
     "not_separated",
 ]
 REASONS: Mapping[Reason, str] = MappingProxyType(
@@ -51,6 +52,10 @@ REASONS: Mapping[Reason, str] = MappingProxyType(
         "confused_with_sibling": (
             "In at least half of the node's positive rows the same sibling is predicted, and wrong."
         ),
+        "too_few_rows": (
+            "None of the reasons above, and so few rows that not even the best ranking of the node's positive rows "
+            "would show that the model has learnt it."
+        ),
         "not_separated": (
             "None of the other reasons: the model does not separate the node's positive rows from the others."
         ),
@@ -65,6 +70,7 @@ NAMES: Mapping[Reason, str] = MappingProxyType(
         "hidden_by_threshold": "hidden by the threshold",
         "members_disagree": "members disagree",
         "confused_with_sibling": "confused with a sibling",
+        "too_few_rows": "too few rows to tell",
         "not_separated": "not separated",
     }
 )
@@ -94,6 +100,7 @@ def reasons_that_apply(
     member_chance: Floats,
     confused_rows: Ints,
     rows: Ints,
+    too_few: Bools,
 ) -> tuple[tuple[Reason, ...], ...]:
     """For each node its reasons, in order of precedence; none where it is not missed."""
     applies: dict[Reason, Bools] = {
@@ -107,5 +114,5 @@ def reasons_that_apply(
     reasons: list[tuple[Reason, ...]] = [()] * len(missed)
     for node in np.flatnonzero(missed).tolist():
         some = tuple(reason for reason in REASONS if reason in applies and applies[reason][node])
-        reasons[node] = some or ("not_separated",)
+        reasons[node] = some or ("too_few_rows" if too_few[node] else "not_separated",)
     return tuple(reasons)

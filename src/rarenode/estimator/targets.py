@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from sklearn.utils.validation import column_or_1d
 
 from rarenode.errors import LabelError, UnknownLabelError
 from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy.labels import as_label_sets
 from rarenode.hierarchy.three_valued import complete_labels
 
 
@@ -65,7 +66,7 @@ def read_targets(given: Any, hierarchy: Hierarchy | None) -> Targets:
         given = given.toarray()
     if _is_frame(given):
         return _from_columns(_with_nan(given), [str(name) for name in given.columns], hierarchy)
-    rows = _as_label_sets(given)
+    rows = as_label_sets(given)
     if rows is not None:
         return _from_label_sets(rows, hierarchy)
     values = _with_nan(given)
@@ -166,25 +167,6 @@ def _as_number(value: object) -> float:
 def _is_frame(given: Any) -> bool:
     """Whether it has named columns: pandas, polars and others, none of which has to be installed."""
     return hasattr(given, "columns") and hasattr(given, "shape") and len(given.shape) == 2
-
-
-def _as_label_sets(given: Any) -> list[Iterable[str]] | None:
-    """The rows, if they are collections of text. Rows of numbers are a matrix, rows that are text are labels."""
-    if isinstance(given, np.ndarray) and given.dtype != object:
-        return None
-    if hasattr(given, "dtype") and hasattr(given, "to_list"):  # a column of a data frame
-        given = given.to_list()
-    if not isinstance(given, list | tuple | np.ndarray):
-        return None
-    rows = list(given)
-    if not all(_is_collection(row) for row in rows):
-        return None
-    unordered = any(isinstance(row, set | frozenset) for row in rows)
-    return rows if unordered or all(isinstance(label, str) for row in rows for label in row) else None
-
-
-def _is_collection(row: object) -> TypeGuard[Iterable[Any]]:
-    return isinstance(row, set | frozenset | list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1)
 
 
 def _some(names: list[str]) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,3 +75,28 @@ def first_gap(
             row, edge = (int(i) for i in np.argwhere(gaps)[0])
             return row, int(children[start + edge]), int(parents[start + edge])
     return None
+
+
+def as_label_sets(given: Any) -> list[Iterable[str]] | None:
+    """The rows, if they are collections of text. Rows of numbers are a matrix, rows that are text are labels.
+
+    >>> as_label_sets([["cat"], ["cat", "dog"]])
+    [['cat'], ['cat', 'dog']]
+    >>> as_label_sets([[0, 1], [1, 1]]) is None
+    True
+    """
+    if isinstance(given, np.ndarray) and given.dtype != object:
+        return None
+    if hasattr(given, "dtype") and hasattr(given, "to_list"):  # a column of a data frame
+        given = given.to_list()
+    if not isinstance(given, list | tuple | np.ndarray):
+        return None
+    rows = list(given)
+    if not all(_is_collection(row) for row in rows):
+        return None
+    unordered = any(isinstance(row, set | frozenset) for row in rows)
+    return rows if unordered or all(isinstance(label, str) for row in rows for label in row) else None
+
+
+def _is_collection(row: object) -> TypeGuard[Iterable[Any]]:
+    return isinstance(row, set | frozenset | list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1)

@@ -9,7 +9,7 @@ import copy
 import hashlib
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -161,8 +161,10 @@ class Encoder:
             return self.rows_together
         return self.rows_together * min(threads, max(1, VALUES_IN_PARALLEL // (self.rows_together * self.input.width)))
 
-    def encode(self, pixels: NDArray[np.uint8], threads: int = 1) -> Floats:
-        """Compute embeddings (rows, width) of pixels (rows, size * size * 3).
+    def encode(
+        self, pixels: NDArray[np.uint8], threads: int = 1, done: Callable[[int], None] | None = None
+    ) -> Floats:
+        """Compute embeddings (rows, width) of pixels (rows, size * size * 3); ``done`` is told how many there are.
 
         The embedding of a row does not depend on the other rows. For a network of the transformers library on the CPU,
         it does not depend on the number of threads either: each thread computes whole batches. Any other network is
@@ -182,13 +184,18 @@ class Encoder:
         firsts = range(0, len(pixels), rows)
         if self._is_parallel:
             with _single_threads(self.rows_in_parallel(threads) // rows) as pool:
-                list(pool.map(compute, firsts))
+                self._count(pool.map(compute, firsts), len(pixels), done)
         else:
-            for first in firsts:
-                compute(first)
+            self._count(map(compute, firsts), len(pixels), done)
         if not np.isfinite(result).all():
             raise DataError(f"the encoder {self.name} returned numbers that are not finite")
         return result
+
+    def _count(self, batches: Iterable[None], total: int, done: Callable[[int], None] | None) -> None:
+        """Wait for each batch, and say how many rows there are."""
+        for number, _ in enumerate(batches, start=1):
+            if done is not None:
+                done(min(number * self.rows_together, total))
 
     # --- weights -----------------------------------------------------------------------------------------------------
 

@@ -28,12 +28,15 @@ EXPLANATION = (
     "<p>Missed nodes and nodes that are predicted take turns, of each the rarest first, by training rows. "
     "<em>Found</em> are the true positives with the highest probability; <em>missed</em> the false negatives with the "
     "lowest, where the model, or else the label, is most wrong; <em>wrongly found</em> the false positives with the "
-    "highest. Below a picture are its row, and the probability of the node compared with its threshold.</p>"
+    "highest. Below a picture are its row, and the probability of the node compared with its threshold. A node that "
+    "does not reach its own is predicted all the same as an ancestor of one that does.</p>"
 )
 EXPLANATION_OF_PAIRS = (
     "<p>On the left, rows of the first node in which the second is predicted instead; on the right, rows that really "
     "have the second node, and in which it is found. Both are those with the highest probability of the second node, "
-    "which is below each picture. Of mistakes that lie above one another only the most specific count.</p>"
+    "which is below each picture. Of mistakes that lie above one another only the most specific count: rows in which "
+    "something below the second node is predicted are not counted here, while the reason why a node is missed "
+    "(&ldquo;confused with&rdquo;) counts all rows in which its sibling is predicted.</p>"
 )
 WITHOUT_SCRIPT = "<noscript><p>Without scripts a picture is shown only in the first of its places.</p></noscript>"
 
@@ -105,12 +108,21 @@ class Gallery:
             )
         )
         threshold = float(nodes.thresholds[column])
+
+        def figures(some: Sequence[Example]) -> list[str]:
+            return [self.figure(pictures, each.row, self._why(pictures, each, column, threshold)) for each in some]
+
         groups = "".join(
-            self._group(name, [self.figure(pictures, each.row, _compared(each, threshold)) for each in some])
+            self._group(name, figures(some))
             for name, some in (("Found", node.found), ("Missed", node.missed), ("Wrongly found", node.wrongly_found))
         )
         head = f'<h4><span class="mark mark-{mark}"></span>{self._link(column)}</h4><p class="quiet">{counts}</p>'
         return f'<div class="pictured-node">{head}{groups}</div>'
+
+    def _why(self, pictures: RunPictures, example: Example, column: int, threshold: float) -> str:
+        below = pictures.decided_with.get((example.row, column))
+        words = "" if below is None else f", as an ancestor of {text(self._titles[below])}"
+        return _compared(example, threshold) + words
 
     def _pairs(self, run: RunReport, pictures: RunPictures) -> str:
         if not pictures.pairs:
@@ -126,7 +138,7 @@ class Gallery:
         )
         one, other = (text(self._titles[column]) for column in (pair.labelled, pair.predicted))
         heading = f"<h4>{self._link(pair.labelled)} taken for {self._link(pair.predicted)}</h4>"
-        counts = f'<p class="quiet">in {pair.rows:,} of {counted(pair.positives, "row")}</p>'
+        counts = f'<p class="quiet">most specific mistake in {pair.rows:,} of {counted(pair.positives, "row")}</p>'
         left = self._group(f"Labelled {one}, which is missed", confused)
         right = self._group(f"Labelled {other}, and found", found or ['<p class="quiet">No such row.</p>'])
         return f'<div class="pictured-pair">{heading}{counts}<div class="sides">{left}{right}</div></div>'

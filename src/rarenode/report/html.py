@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 from rarenode._io.text import counted, printable
-from rarenode.diagnosis.data_checks import FEW_ROWS
+from rarenode.diagnosis.examination import FEW_ROWS
 from rarenode.report.charts import Chart, Section
 from rarenode.report.pictures import RunPictures
 from rarenode.report.run_report import Report, RunReport, UnsureNode, compare_runs, same_support
@@ -197,7 +197,7 @@ def examinations(report: Report) -> str:
         ]
         lines = "".join(
             f"<li><strong>{each.severity}</strong> {text(each.topic)}: {text(each.text)}"
-            + (f" ({', '.join(text(example) for example in each.examples)})" if each.examples else "")
+            + (f" ({text(each.examples_in_words)})" if each.examples else "")
             + (f"; {text(each.advice)}" if each.advice else "")
             + "</li>"
             for each in found.findings

@@ -64,6 +64,9 @@ class RunPictures:
     """The positions of `RunReport.unsure_rows`."""
     rows: Mapping[int, PicturedRow]
     """By position; what matters most comes first, for there may be no room for all."""
+    decided_with: Mapping[tuple[int, int], int]
+    """For a position and a column that is decided there although it is below its threshold: the descendant with which
+    it is decided."""
 
 
 def collect_pictures(
@@ -110,7 +113,22 @@ def collect_pictures(
             unreadable=jpeg is None and read < MOST_THUMBNAILS,
         )
         read += jpeg is not None
-    return RunPictures(examples, pairs, tuple(unsure), rows)
+    decided_with = {
+        (example.row, node.column): found
+        for node in examples.nodes
+        for example in (*node.found, *node.wrongly_found)
+        if example.probability < nodes.thresholds[node.column]
+        and (found := _decided_descendant(nodes, probs[example.row], decided[example.row], node.column)) is not None
+    }
+    return RunPictures(examples, pairs, tuple(unsure), rows, decided_with)
+
+
+def _decided_descendant(nodes: NodeDiagnosis, p: NDArray[Any], decided: Bools, column: int) -> int | None:
+    """Of the descendants that reach their own threshold in a row the most probable one, the first of equal ones."""
+    hierarchy = nodes.hierarchy
+    below = np.array([hierarchy.index[name] for name in hierarchy.descendants(hierarchy.nodes[column])], dtype=np.int64)
+    able = np.sort(below[decided[below] & (p[below] >= nodes.thresholds[below])])
+    return int(able[np.argmax(p[able])]) if len(able) else None
 
 
 def _in_order(examples: Examples, pairs: Sequence[ConfusedPair]) -> Iterator[Example]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rarenode._io.text import counted, printable
 from rarenode.diagnosis import NodeDiagnosis
-from rarenode.diagnosis.data_checks import Examination
+from rarenode.diagnosis.examination import Examination
 from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import CafaScores, HierarchicalScores, Summary, rarity_masks

@@ -116,6 +116,7 @@ def _examples(report: Report) -> Iterator[Row]:
             threshold = float(run.nodes.thresholds[node.column])
             for kind, some in (("found", node.found), ("missed", node.missed), ("wrongly found", node.wrongly_found)):
                 for example in some:
+                    below = pictures.decided_with.get((example.row, node.column))
                     yield {
                         "run": run.name,
                         **_row_of(pictures, example),
@@ -123,6 +124,7 @@ def _examples(report: Report) -> Iterator[Row]:
                         "kind": kind,
                         "probability": example.probability,
                         "threshold": threshold if np.isfinite(threshold) else None,
+                        "as_an_ancestor_of": None if below is None else names[below],
                     }
 
 

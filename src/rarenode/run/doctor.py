@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,15 +18,27 @@ from rarenode.data.images import Images
 from rarenode.data.sources import open_data
 from rarenode.data.table_options import table_options
 from rarenode.diagnosis.annotation import Suggestions, suggest
-from rarenode.diagnosis.data_checks import MOST_EXAMPLES, Examination, Finding, examine
-from rarenode.errors import RarenodeError
+from rarenode.diagnosis.data_checks import examine
+from rarenode.diagnosis.examination import Examination, Finding
+from rarenode.errors import ArgumentError, DataError, MissingFileError, RarenodeError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models.encoder import Encoder
-from rarenode.run.model_rows import rows_to_examine
+from rarenode.run.model_rows import own_unseen_rows, rows_to_examine
 from rarenode.run.rows import read_alike, training_rows
 from rarenode.run.run import Run
+from rarenode.run.unseen import Unseen, diagnose_unseen
 from rarenode.training.embedding import check_images, describe_notes
 from rarenode.training.estimate import estimate_encoding
+
+
+class Examined(NamedTuple):
+    """What `examine_data` returns."""
+
+    found: Examination
+    rows: Dataset | None
+    """Rows to train on; None if they cannot be read, and why is then all that was found."""
+    valid: Dataset | None = None
+    """The validation rows that a fit would use."""
 
 
 def examine_data(
@@ -37,7 +50,7 @@ def examine_data(
     root: Path | str | None = None,
     encoder: Encoder | None = None,
     time: bool = False,
-) -> tuple[Examination, Dataset | None]:
+) -> Examined:
     """Examine data before training.
 
     Args:
@@ -48,15 +61,13 @@ def examine_data(
         root: the folder that holds the datasets of the catalogue.
         encoder: of pictures; if it is given, how many of these are encoded already is found out as well.
         time: encode a few pictures, to estimate how long the others take.
-
-    Returns:
-        What was found; and the rows, or None if they cannot be read, and why is then all that was found.
     """
     try:
         given = table_options(options or {})
         opened = open_data(data, root, options=given, hierarchy=hierarchy)
     except RarenodeError as error:
-        return Examination(str(data), error.rows or 0, 0, 0, 0, 0, 0.0, (), error_findings(error)), None
+        return Examined(Examination(str(data), error.rows or 0, 0, 0, 0, 0, 0.0, (), error_findings(error)), None)
+    validation = None
     if isinstance(opened, DatasetSplits):
         rows, validation = training_rows(opened, Settings())
         rest = [opened.test] if validation is None else [validation, opened.test]
@@ -68,9 +79,9 @@ def examine_data(
                 rest.append(read_alike(each, rows, given, root))
             except RarenodeError as error:
                 faults += error_findings(error)
-    found = examine(rows, rest)
+    found = examine(rows, rest, valid=validation)
     about_pictures = _picture_findings([rows, *rest], encoder, time)
-    return replace(found, findings=(*about_pictures, *faults, *found.findings)), rows
+    return Examined(replace(found, findings=(*about_pictures, *faults, *found.findings)), rows, validation)
 
 
 def _picture_findings(parts: Sequence[Dataset], encoder: Encoder | None, time: bool) -> list[Finding]:
@@ -82,17 +93,16 @@ def _picture_findings(parts: Sequence[Dataset], encoder: Encoder | None, time: b
             continue
         checked = check_images(rows.X)
         if checked.notes:
-            odd = [f"{rows.X.file(row)}: {note}" for row, note in list(checked.notes.items())[:MOST_EXAMPLES]]
-            found.append(Finding("note", "pictures", describe_notes(checked.notes), examples=tuple(odd)))
+            odd = [f"{rows.X.file(row)}: {note}" for row, note in checked.notes.items()]
+            found.append(Finding.of("note", "pictures", describe_notes(checked.notes), "", odd))
         if checked.problems:
             skip = rows.reading is not None and rows.reading.skip_bad_images
-            some = list(checked.problems.items())[:MOST_EXAMPLES]
-            examples = tuple(f"{rows.X.file(row)}: {text}" for row, text in some)
+            examples = [f"{rows.X.file(row)}: {text}" for row, text in checked.problems.items()]
             text = f"{counted(len(checked.problems), 'picture')} of {len(rows):,} cannot be used"
             advice = "they are left out, as --skip-bad-images says"
             if not skip:
                 advice = "replace them, or leave them out (--skip-bad-images)"
-            found.append(Finding("warning" if skip else "error", "pictures", text, advice, examples))
+            found.append(Finding.of("warning" if skip else "error", "pictures", text, advice, examples))
         usable.append(rows.X[np.setdiff1d(np.arange(len(rows)), list(checked.problems))])
     if encoder is not None and usable:
         found.append(Finding("note", "pictures", str(estimate_encoding(usable, encoder, try_it=time))))
@@ -116,16 +126,21 @@ def examine_run(
 
     Args:
         run: a finished run.
-        data: tables, labelled or not; none: the test rows of a run on a dataset of the catalogue, or else only what is
-            known from training.
+        data: tables, labelled or not; none: the rows of the run's own data that it was not trained on, as in
+            `Run.evaluate`. If there are none, only what is known from training.
         options: options of a table that differ from those of the training table.
         most: how many rows and nodes to suggest.
         root: the folder that holds the datasets of the catalogue.
     """
     model = run.model
-    rows = rows_to_examine(run, list(data), options, root)
     diagnosis, probs, ids, about = None, None, None, ""
-    if rows is not None:
+    if not data and model.source not in catalogue():
+        unseen = _own_rows(run, options, root)
+        if unseen is not None:
+            about = f"{unseen.about}, {counted(len(unseen.rows), 'row')}"
+            diagnosis = diagnose_unseen(model, unseen)
+    else:
+        rows = rows_to_examine(run, list(data), options, root)
         which = ", test rows" if rows.name in catalogue() else ""  # parts of a table have names of their own
         about = f"{rows.name or 'the data'}{which}, {counted(len(rows), 'row')}"
         labelled = rows.with_labels_only()
@@ -146,6 +161,17 @@ def examine_run(
         most=most,
     )
     return replace(found, data=about)
+
+
+def _own_rows(run: Run, options: Mapping[str, Any] | None, root: Path | str | None) -> Unseen | None:
+    """Rows of the run's own data that it was not trained on; None, with a warning if they are gone, if it has none."""
+    try:
+        return own_unseen_rows(run, root, options)
+    except ArgumentError:  # all rows were used for training, or the run does not say which files have them
+        return None
+    except (MissingFileError, DataError) as error:
+        warnings.warn(f"only what is known from training is used: {error}", RuntimeWarning, stacklevel=3)
+        return None
 
 
 def _has_labels(rows: Dataset) -> Any:

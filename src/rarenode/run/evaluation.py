@@ -3,24 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rarenode._io.text import counted
+from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
 from rarenode.metrics import (
     CafaScores,
     GroupedSummary,
     HierarchicalScores,
+    Summary,
     cafa_scores,
     hierarchical_scores_by_aspect,
     summarize_groups,
+    summary,
 )
 from rarenode.run.unseen import Unseen
 from rarenode.training import TrainedModel
 
 TRAINED_ON = "the model was trained on these rows; scores on new rows will be lower"
+Use = Literal["", "training", "validation"]
+"""What a model is known to have used rows for; empty: for nothing."""
+
+
+def note_on_use(use: Use, settings: Settings) -> str:
+    """What to know about rows that a model has used; empty if their scores are as good as those of any rows.
+
+    >>> note_on_use("validation", Settings(patience=None))
+    'thresholds used these rows; scores on new rows may be a little lower'
+    """
+    if use == "training":
+        return TRAINED_ON
+    by = []
+    if use == "validation" and settings.patience is not None and "mlp" in settings.models:
+        by.append("early stopping")
+    if use == "validation" and settings.needs_held_out_rows:
+        by.append("thresholds")
+    return f"{' and '.join(by)} used these rows; scores on new rows may be a little lower" if by else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +58,15 @@ class Evaluation:
     """Further rows, which have no labels."""
     nodes_with_rows: int
     """Scored nodes that some of the rows have; the scores of others are 0."""
+    over_nodes_with_rows: Summary
+    """The scores over these nodes alone."""
     thresholds: str
     """How the thresholds were chosen, in words."""
     trained_on: bool
     """Whether the model is known to have been trained on these rows."""
+    note: str
+    """What to know about these rows: that the model was trained on them, or that early stopping or thresholds used
+    them; empty if neither is known."""
     hierarchical: dict[str, HierarchicalScores]
     """By aspect, hierarchical precision, recall and F1 of the decisions; without namespaces the only aspect is all."""
     cafa: dict[str, CafaScores]
@@ -50,15 +77,16 @@ class Evaluation:
         return (
             f"<Evaluation on {self.data or 'data'}: {counted(self.rows, 'row')}, F1 {s.f1:.3f}, "
             f"precision {s.precision:.3f}, recall {s.recall:.3f}, AP {s.ap:.3f}, "
-            f"{s.nodes_found:,} of {counted(s.nodes, 'node')} found, thresholds {self.thresholds}>"
+            f"{s.nodes_found:,} of {counted(s.nodes, 'node')} found, thresholds {self.thresholds}"
+            f"{f'; {self.note}' if self.note else ''}>"
         )
 
 
 def evaluate_model(
-    model: TrainedModel, rows: Dataset, thresholds: str | None, *, trained_on: bool, left_out: int
+    model: TrainedModel, rows: Dataset, thresholds: str | None, *, use: Use, left_out: int
 ) -> Evaluation:
     """Compare the decisions of a model with the labels of rows; the arguments are those of `Run.evaluate`."""
-    return _evaluate(model, rows, model.predict_proba(rows.X), thresholds, trained_on=trained_on, left_out=left_out)
+    return _evaluate(model, rows, model.predict_proba(rows.X), thresholds, use=use, left_out=left_out)
 
 
 def evaluate_unseen(model: TrainedModel, unseen: Unseen, thresholds: str | None) -> Evaluation:
@@ -75,11 +103,14 @@ def _evaluate(
     thresholds: str | None,
     *,
     left_out: int,
-    trained_on: bool = False,
+    use: Use = "",
     fitted_here: bool = False,
 ) -> Evaluation:
     chosen = model.decides_with if thresholds is None else model.thresholds_for(probs, thresholds)
     decided = chosen.decide(probs, model.hierarchy)
+    with_rows = rows.Y.any(axis=0) & model.scored
+    over = (summary(rows.Y, values, scored=with_rows, known=rows.known) for values in (decided, probs))
+    of_decisions, of_probs = over  # decisions of 0 and 1 at a threshold of 0.5 are themselves
     return Evaluation(
         scores=summarize_groups(
             rows.Y, probs, decided, model.hierarchy, model.training_positives, model.scored, rows.known
@@ -87,9 +118,11 @@ def _evaluate(
         data=rows.name,
         rows=len(rows),
         left_out=left_out,
-        nodes_with_rows=int(np.count_nonzero(rows.Y.any(axis=0) & model.scored)),
+        nodes_with_rows=int(np.count_nonzero(with_rows)),
+        over_nodes_with_rows=replace(of_decisions, ap=of_probs.ap),
         thresholds=chosen.in_words(fitted_here=fitted_here or thresholds is not None),
-        trained_on=trained_on,
+        trained_on=use == "training",
+        note=note_on_use(use, model.settings),
         hierarchical=hierarchical_scores_by_aspect(
             rows.Y, decided, model.hierarchy, scored=model.scored, known=rows.known
         ),

@@ -26,7 +26,8 @@ from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
 from rarenode.data.images import are_paths
 from rarenode.data.sources import Data, files_like
-from rarenode.diagnosis.data_checks import Examination, examine
+from rarenode.diagnosis.data_checks import examine
+from rarenode.diagnosis.examination import Examination
 from rarenode.errors import ArgumentError, FileFormatError
 from rarenode.hierarchy import Hierarchy
 from rarenode.training import TrainedModel
@@ -50,6 +51,12 @@ class _HeldOut(BaseModel):
     rows: Annotated[int, Field(ge=1)]
     data: str
     settings: str
+    labels: bool = False
+    """Whether it has their labels as well."""
+    known: bool = False
+    """Whether some of these are unknown."""
+    ids: Annotated[int, Field(ge=0)] | None = None
+    """How many bytes their ids take, as JSON; None if they have none."""
 
 
 class Start(NamedTuple):
@@ -172,15 +179,38 @@ class RunFiles:
         except (OSError, ValidationError):
             raise FileFormatError(path, None, "it is damaged; remove it, and reports leave it out") from None
 
-    def write_examination(self, rows: Dataset) -> None:
+    def write_examination(self, rows: Dataset, valid: Dataset | None) -> Examination:
         """Examine training rows, and keep what was found."""
+        found = examine(rows, valid=valid)
         with replacing(self.folder / EXAMINATION) as (part,):
-            part.write_text(json.dumps(examine(rows).to_dict(), indent=1), encoding="utf-8")
+            part.write_text(json.dumps(found.to_dict(), indent=1), encoding="utf-8")
+        return found
 
-    def write_held_out(self, held_out: OutOfFold, model: TrainedModel) -> None:
-        """Keep what a report about held-out rows is made from: the models of folds are removed."""
-        arrays = {name: getattr(held_out, name) for name in ("rows", "probs", "training_support")}
-        note = _HeldOut(rows=len(held_out.rows), data=model.fingerprints["data"], settings=model.settings.fingerprint)
+    def write_held_out(self, held_out: OutOfFold, model: TrainedModel, rows: Dataset) -> None:
+        """Keep what a report about held-out rows is made from: the models of folds are removed.
+
+        Args:
+            held_out: the predictions.
+            model: which they belong to.
+            rows: which ``held_out.rows`` are numbers of. Where no file has them, their labels and ids are kept as well.
+        """
+        arrays: Arrays = {name: getattr(held_out, name) for name in ("rows", "probs", "training_support")}
+        start = self.start()
+        if start.data is None or (start.valid is None and "validation" in model.fingerprints):
+            arrays["labels"] = held_out.Y
+            if held_out.known is not None:
+                arrays["known"] = held_out.known
+            if rows.ids is not None:
+                names = json.dumps([rows.ids[row] for row in held_out.rows.tolist()])
+                arrays["ids"] = np.frombuffer(names.encode(), dtype=np.uint8)
+        note = _HeldOut(
+            rows=len(held_out.rows),
+            data=model.fingerprints["data"],
+            settings=model.settings.fingerprint,
+            labels="labels" in arrays,
+            known="known" in arrays,
+            ids=len(arrays["ids"]) if "ids" in arrays else None,
+        )
         with replacing(self.folder / HELD_OUT) as (part,):
             write_arrays(part, arrays, note.model_dump_json())
 
@@ -199,6 +229,8 @@ class RunFiles:
             "rows": (integer, (note.rows,)),
             "probs": (number, (note.rows, nodes)),
             "training_support": (integer, (nodes,)),
+            **{name: (np.dtype(np.bool_), (note.rows, nodes)) for name in ("labels", "known") if getattr(note, name)},
+            **({} if note.ids is None else {"ids": (np.dtype(np.uint8), (note.ids,))}),
         }
         return read_arrays(path, layout)
 

@@ -16,6 +16,7 @@ from rarenode.config import Settings
 from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.sources import Data, open_data
 from rarenode.data.table_options import table_options
+from rarenode.diagnosis.validation_checks import VALIDATION
 from rarenode.engines import resolve_device
 from rarenode.errors import ArgumentError, DataError, ResumeError, TrainingError
 from rarenode.hierarchy import HierarchyLike, as_hierarchy
@@ -24,7 +25,7 @@ from rarenode.models.pretrained import load_encoder
 from rarenode.report import Report, write_report
 from rarenode.run.copies import warn_of_copies
 from rarenode.run.files import REPORT, STARTED
-from rarenode.run.rows import has_images, training_rows, usable_data, validation_rows, with_parts
+from rarenode.run.rows import has_images, training_rows, usable_data, usable_rows, validation_rows, with_parts
 from rarenode.run.unseen import report_on_unseen, unseen_rows
 from rarenode.training import Callback, fit_model
 from rarenode.training.estimate import estimate_fit
@@ -67,6 +68,7 @@ def fit_in_folder(
     given = table_options(options or {})
     opened = open_data(data, root, options=given, hierarchy=hierarchy)
     settings = settings or stored or Settings()
+    require_used(settings, has_validation_rows=valid is not None or training_rows(opened, settings)[1] is not None)
     if has_images(opened):
         require_trainable_encoder(settings)
     if encoder is None and has_images(opened):
@@ -90,10 +92,7 @@ def fit_in_folder(
         if is_new:
             warn_of_copies(rows, validation, opened)
             run.files.write_start(rows.name, settings, data, options, hierarchy, valid)
-            run.files.write_examination(rows)
-            if callback is not None:
-                trainings = settings if validation is None else settings.model_copy(update={"cv": None})
-                callback.on_fit(estimate_fit(rows, trainings, encoder=encoder))
+            announce(run, rows, validation, settings, encoder, callback, progress)
             fitted = fit_model(
                 rows,
                 settings,
@@ -105,13 +104,47 @@ def fit_in_folder(
             )
             try:
                 if fitted.held_out is not None and isinstance(opened, Dataset):
-                    run.files.write_held_out(fitted.held_out, fitted.model)
+                    run.files.write_held_out(fitted.held_out, fitted.model, rows if validation is None else validation)
                 with_parts(fitted.model, opened).save(run.folder)  # last: with it, the run is finished
             except OSError as error:
                 raise TrainingError(f"the model could not be saved: {error}") from None
         run.files.tidy()
         if report and (is_new or not (run.folder / REPORT).exists()):
-            report_on_fit(run, opened, rows, given_validation)
+            report_on_fit(run, opened, rows, given_validation, progress)
+
+
+def require_used(settings: Settings, *, has_validation_rows: bool) -> None:
+    """Refuse settings that would have no effect. The default of cv gives way to validation rows.
+
+    Raises:
+        ArgumentError: holdout or cv is set, and there are validation rows, which replace both.
+    """
+    usual = Settings.model_fields["cv"].default
+    given = [name for name in ("holdout", "cv") if getattr(settings, name) not in (None, usual)]
+    if has_validation_rows and given:
+        name = given[0]
+        raise ArgumentError(
+            f"{name}={getattr(settings, name)} would be ignored: there are validation rows, which early stopping and "
+            f"thresholds use instead; leave out {name} (--{name}), or the validation rows"
+        )
+
+
+def announce(
+    run: Run,
+    rows: Dataset,
+    valid: Dataset | None,
+    settings: Settings,
+    encoder: Encoder | None,
+    callback: Callback | None,
+    progress: Progress | None,
+) -> None:
+    """Examine training rows, and say what the fit will take, and whether validation rows are few."""
+    found = run.files.write_examination(rows, valid)
+    if callback is not None:
+        callback.on_fit(estimate_fit(rows, settings, encoder=encoder, has_validation_rows=valid is not None))
+    for each in found.findings:
+        if progress is not None and settings.needs_held_out_rows and each.topic == VALIDATION:
+            progress.line(each.text)
 
 
 def require_free(run: Run, resume: bool) -> None:
@@ -182,9 +215,14 @@ def _require_same(run: Run, then: dict[str, Any], settings: Settings, problems: 
         raise ResumeError(f"{run.folder} contains another training: {'; '.join(problems)}")
 
 
-def report_on_fit(run: Run, opened: Dataset | DatasetSplits, rows: Dataset, valid: Dataset | None) -> None:
+def report_on_fit(
+    run: Run, opened: Dataset | DatasetSplits, rows: Dataset, valid: Dataset | None, progress: Progress | None
+) -> None:
     """A report about test rows, or else about held-out or validation rows; none if there are no predictions."""
     unseen = unseen_rows(run, opened, rows, valid)
     if unseen is not None:
+        if unseen.probs is None and run.settings.train_encoder:  # these pictures have only been decoded so far
+            pictures = replace(unseen.rows, name=unseen.about)
+            usable_rows([pictures], run.model.encoder, run.settings, progress)  # keeps embeddings with the pictures
         part = report_on_unseen(run, unseen, name=run.folder.name or str(run.folder))
         write_report(Report((part,)), run.folder / REPORT)

@@ -16,9 +16,10 @@ from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.sources import Data, files_like, open_data
 from rarenode.data.table_options import TableOptions, table_options
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
+from rarenode.run.evaluation import Use
 from rarenode.run.files import Start
 from rarenode.run.rows import is_same_file, training_rows, usable_data, usable_rows, validation_rows
-from rarenode.run.unseen import Unseen, unseen_rows
+from rarenode.run.unseen import Unseen, kept_rows, unseen_rows
 
 if TYPE_CHECKING:
     from rarenode.run.run import Run
@@ -82,10 +83,10 @@ def labelled_rows_for(
     return labelled, len(rows) - len(labelled)
 
 
-def rows_to_examine(run: Run, data: list[str | Path], options: Options, root: Root) -> Dataset | None:
-    """Rows for `rarenode doctor`: labelled or not, or those of the catalogue; None if there are none."""
+def rows_to_examine(run: Run, data: list[str | Path], options: Options, root: Root) -> Dataset:
+    """Rows for `rarenode doctor`: labelled or not; by default the test rows of a run on a dataset of the catalogue."""
     if not data:
-        return rows_for(run, None, None, root) if run.model.source in catalogue() else None
+        return rows_for(run, None, None, root)
     source = data[0] if len(data) == 1 else data
     reading = run.model.reading
     wanted = (options or {}).get("labels") or (() if reading is None else reading.labels)
@@ -97,19 +98,28 @@ def rows_to_examine(run: Run, data: list[str | Path], options: Options, root: Ro
         return rows_for(run, source, None, root, options, labels=False)  # the columns of labels are not there
 
 
-def was_trained_on(run: Run, rows: Dataset, split: SplitName | None) -> bool:
-    """Whether these are known to be training rows: the same rows, split or file."""
+def use_of(run: Run, data: Data | None, rows: Dataset, split: SplitName | None) -> Use:
+    """What the model is known to have used rows for: the same rows, split or file.
+
+    A `Dataset` may be any part of the file that it is named after, so for one its name says nothing.
+    """
     model = run.model
     if rows.name in catalogue():
-        return rows.name == model.source and split in ("train", "valid")
+        if rows.name != model.source or split not in ("train", "valid"):
+            return ""
+        return "validation" if split == "valid" and "validation" in model.fingerprints else "training"
     rows = replace(rows, scored=model.scored)
-    known = {model.fingerprints.get(name) for name in ("data", "train", "valid", "validation")}
-    if known & {rows.fingerprint, rows.with_labels_only().fingerprint}:
-        return True
+    here = {rows.fingerprint, rows.with_labels_only().fingerprint}
+    if model.fingerprints.get("validation") in here:
+        return "validation"
+    if here & {model.fingerprints.get(name) for name in ("data", "train", "valid")}:
+        return "training"
+    if isinstance(data, Dataset | DatasetSplits):
+        return ""
     folder = None
     with suppress(FileFormatError):  # a damaged table.json does not matter for data that are named
         folder = run.files.start().folder
-    return bool(rows.name) and is_same_file(rows.name, Path(folder or "", model.source))
+    return "training" if rows.name and is_same_file(rows.name, Path(folder or "", model.source)) else ""
 
 
 def own_unseen_rows(run: Run, root: Root, options: Options = None) -> Unseen:
@@ -120,15 +130,22 @@ def own_unseen_rows(run: Run, root: Root, options: Options = None) -> Unseen:
         MissingFileError: they are no longer there.
         DataError: they are no longer the same.
     """
-    model = run.model
+    model, start = run.model, run.files.start()
+    kept = None
+    if start.data is None or (start.valid is None and "validation" in model.fingerprints):
+        kept = kept_rows(run)
+    if kept is not None:
+        return kept
     data, given = _own_files(run, options)
     reading = reading_for(run, given)
     opened = open_data(data, root, options=reading, expected=model.expects)
-    valid, validation = run.files.start().valid, None
+    valid, validation = start.valid, None
     if valid is not None:
         validation = validation_rows(valid, training_rows(opened, model.settings)[0], reading, root)
     elif isinstance(opened, Dataset) and "validation" in model.fingerprints:
-        raise ArgumentError(f"{run.folder} does not say which file its validation rows are from; name the data")
+        raise ArgumentError(
+            f"{run.folder} does not say which file its validation rows are from; name rows that it was not trained on"
+        )
     opened, validation = usable_data(opened, validation, model.encoder, model.settings)
     rows = training_rows(opened, model.settings)[0].with_labels_only()
     _require_unchanged(run, rows, "data")
@@ -152,7 +169,10 @@ def _own_files(run: Run, options: Options) -> tuple[Data, Mapping[str, Any]]:
     """The files that the run was trained on, and how they were read, but for the options that are given."""
     start = run.files.start()
     if start.data is None:
-        raise ArgumentError(f"{run.folder} does not say which files it was trained on; name the data")
+        raise ArgumentError(
+            f"{run.folder} does not say which files it was trained on, and keeps no held-out rows; name rows that the "
+            "model was not trained on, such as test rows"
+        )
     for path in start.files:
         if not exists(path) and not files_like(Path(path)):
             advice = f"name it (`rarenode evaluate {run.folder} DATA`, `rarenode report {run.folder} --data DATA`)"

@@ -12,6 +12,7 @@ import numpy as np
 from rarenode._io.progress import Progress
 from rarenode.data.catalogue import SplitName
 from rarenode.data.dataset import Dataset, DatasetSplits
+from rarenode.data.images import Images
 from rarenode.data.sources import Data, scan_data
 from rarenode.errors import ArgumentError
 from rarenode.objective.uncertainties import check_kind
@@ -66,8 +67,13 @@ def predict_rows(model: TrainedModel, rows: Dataset, how: How) -> Predictions:
         uncertainty=output.uncertainty[:, scored],
         thresholds=chosen.in_words(fitted_here=how.thresholds is not None),
         ids=rows.ids,
-        id_name=(rows.reading.id if rows.reading is not None else None) or "id",
+        id_name=(rows.reading.id if rows.reading is not None else None) or _usual_id(rows),
     )
+
+
+def _usual_id(rows: Dataset) -> str:
+    """What ids are called that come from no column: as those of a folder of pictures, or ``id``."""
+    return "image" if isinstance(rows.X, Images) else "id"
 
 
 def predict_into_file(

@@ -6,6 +6,7 @@ The folder contains the model (``model.json``, ``model.safetensors``, ``README.m
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -23,10 +24,10 @@ from rarenode.errors import ArgumentError, MissingFileError
 from rarenode.hierarchy import HierarchyLike
 from rarenode.models.encoder import Encoder
 from rarenode.report import Report, RunReport, report_on_model, write_report
-from rarenode.run.evaluation import TRAINED_ON, Evaluation, evaluate_model, evaluate_unseen
+from rarenode.run.evaluation import TRAINED_ON, Evaluation, evaluate_model, evaluate_unseen, note_on_use
 from rarenode.run.files import REPORT, RunFiles
 from rarenode.run.fitting import fit_in_folder
-from rarenode.run.model_rows import labelled_rows_for, own_unseen_rows, rows_for, was_trained_on
+from rarenode.run.model_rows import labelled_rows_for, own_unseen_rows, rows_for, use_of
 from rarenode.run.predicting import How, Written, predict_into_file, predict_rows
 from rarenode.run.predictions import Choice, Predictions
 from rarenode.run.rows import pictures_of
@@ -84,7 +85,8 @@ class Run:
                 and validation rows are used.
             folder: where the run is kept; it is created.
             settings: how to train and decide; None: the defaults or, with ``resume``, those of the stopped run.
-            valid: validation rows; early stopping and thresholds then use these, instead of ``cv`` and ``holdout``.
+            valid: validation rows; early stopping and thresholds then use these, instead of ``cv`` and ``holdout``,
+                of which only the default is accepted.
             hierarchy: of the labels of a table: a `Hierarchy`, a file, nested names, (parent, child) pairs or a
                 networkx graph; None: the one that paths or levels make.
             options: which columns of a table are what, as in `TableOptions`: ``labels``, ``id``, ``features``, ...
@@ -156,7 +158,7 @@ class Run:
         options: Mapping[str, Any] | None = None,
         root: Path | str | None = None,
     ) -> Evaluation:
-        """Compare the model's decisions with the labels of rows.
+        """Compare the model's decisions with the labels of rows; warn if the model was trained on these.
 
         Args:
             data: labelled rows, a file, a data frame, or a name of the catalogue; None: rows of the run's own data
@@ -174,8 +176,10 @@ class Run:
         if self._is_about_own_data(data, split):
             return evaluate_unseen(self.model, own_unseen_rows(self, root, options), thresholds)
         rows, left_out = labelled_rows_for(self, data, split, root, options)
-        trained_on = was_trained_on(self, rows, split)
-        return evaluate_model(self.model, rows, thresholds, trained_on=trained_on, left_out=left_out)
+        use = use_of(self, data, rows, split)
+        if use == "training":
+            warnings.warn(f"{rows.name or 'the data'}: {TRAINED_ON}", RuntimeWarning, stacklevel=2)
+        return evaluate_model(self.model, rows, thresholds, use=use, left_out=left_out)
 
     def predict(
         self,
@@ -291,8 +295,8 @@ class Run:
             return report_on_unseen(self, unseen, name=name or str(self.folder), thresholds=thresholds)
         rows, _ = labelled_rows_for(self, data, split, root, options)
         which = f"{rows.name}, {split or 'test'} rows" if rows.name in catalogue() else rows.name
-        if was_trained_on(self, rows, split):
-            which = f"{which} ({TRAINED_ON})"
+        note = note_on_use(use_of(self, data, rows, split), self.settings)
+        which = f"{which} ({note})" if note else which
         part = report_on_model(
             self.model,
             rows.X,

@@ -5,6 +5,7 @@ A report at the end of a fit is about them, and so are `Run.evaluate` and `Run.r
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,13 @@ from numpy.typing import NDArray
 
 from rarenode._io.files import exists
 from rarenode.data.dataset import Dataset, DatasetSplits
+from rarenode.diagnosis import NodeDiagnosis, diagnose
+from rarenode.errors import FileFormatError
 from rarenode.models import Output
 from rarenode.report import RunReport, report_on_predictions
 from rarenode.run.files import HELD_OUT
 from rarenode.run.rows import pictures_of
+from rarenode.training import TrainedModel
 
 if TYPE_CHECKING:
     from rarenode.run.run import Run
@@ -74,6 +78,64 @@ def unseen_rows(run: Run, opened: Dataset | DatasetSplits, rows: Dataset, valid:
         probs=None if one_model else held_out["probs"][order],
         training_support=support,
         fitted_here=True,
+    )
+
+
+def kept_rows(run: Run) -> Unseen | None:
+    """Held-out or validation rows of which the run itself keeps predictions and labels, as no file has them.
+
+    They have no features and no pictures; None if the run keeps none.
+    """
+    model = run.model
+    if not exists(run.folder / HELD_OUT):
+        return None
+    held_out = run.files.held_out(model)
+    if "labels" not in held_out:
+        return None
+    is_validation, name = "validation" in model.fingerprints, model.source or "the training data"
+    kind = "held-out rows" if model.settings.holdout is not None else "out-of-fold predictions"
+    order = np.argsort(held_out["rows"], kind="stable")
+    known, ids = held_out.get("known"), None
+    if "ids" in held_out:
+        try:
+            names = json.loads(held_out["ids"].tobytes())
+            ids = tuple(str(names[place]) for place in order.tolist())
+        except (ValueError, LookupError, TypeError):
+            raise FileFormatError(run.folder / HELD_OUT, None, "its ids are damaged; remove it") from None
+    rows = Dataset(
+        X=np.empty((len(order), 0), dtype=np.float32),
+        Y=held_out["labels"][order],
+        hierarchy=model.hierarchy,
+        scored=model.scored,
+        ids=ids,
+        known=None if known is None else known[order],
+    )
+    return Unseen(
+        rows,
+        "validation rows" if is_validation else f"{name}, {kind}",
+        numbers=None if is_validation else held_out["rows"][order],
+        probs=held_out["probs"][order],
+        training_support=held_out["training_support"],
+        fitted_here=True,
+    )
+
+
+def diagnose_unseen(model: TrainedModel, unseen: Unseen) -> NodeDiagnosis:
+    """How well each node is found in rows that the model was not trained on, and why it is missed."""
+    rows = unseen.rows
+    if unseen.probs is None and unseen.training_support is None:
+        return model.diagnose(rows.X, rows.Y, rows.known)
+    output = model.compute(rows.X, highest=True, uncertainty="gmu") if unseen.probs is None else Output(unseen.probs)
+    return diagnose(
+        rows.Y,
+        output.probs,
+        model.hierarchy,
+        model.decides_with,
+        model.training_positives if unseen.training_support is None else unseen.training_support,
+        scored=model.scored,
+        highest_member_probs=output.highest,
+        uncertainty=output.uncertainty,
+        known=rows.known,
     )
 
 

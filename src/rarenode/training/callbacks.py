@@ -66,6 +66,9 @@ class Callback:
     def on_end(self) -> None:
         """The training is over, whether it succeeded or not."""
 
+    def on_encode(self, done: int, pictures: int) -> None:
+        """So many of the pictures are encoded by an encoder that was trained, at first none."""
+
     def on_forest(self, trees: int) -> None:
         """A forest is about to be grown."""
 
@@ -120,6 +123,16 @@ class ShowProgress(Callback):
             valid = "" if last.valid is None else f", validation AP {last.valid.ap:.4f}"
             self.progress.line(f"epoch {last.epoch}: loss {last.loss:.5g}, {last.steps_per_second:,.1f} steps/s{valid}")
             del self.last
+
+    def on_encode(self, done: int, pictures: int) -> None:
+        """See `Callback`."""
+        if not done:
+            self.progress.line(f"encoding {counted(pictures, 'picture')} with the trained encoder")
+            self.progress.start("pictures", pictures)
+        else:
+            self.progress.update(done, f"{done:,} of {pictures:,} pictures", "pictures/s")
+        if done == pictures:
+            self.progress.stop()
 
     def on_forest(self, trees: int) -> None:
         """See `Callback`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
@@ -29,7 +29,7 @@ USUAL_WIDTH = 2048
 """Of an embedding, where the encoder is not known."""
 PLACE, LEAF_ROW = 28, 4
 """Bytes of a forest for each inner place or leaf of a tree, and for each row in a leaf."""
-TRIAL_STEPS, TRIAL_EPOCHS, TRIAL_TREES, TRIAL_ROWS = 40, 4, (2, 8), 1000
+TRIAL_STEPS, TRIAL_EPOCHS, TRIAL_TREES, TRIAL_ROWS, TRIAL_PICTURES = 40, 4, (2, 8), 1000, 2000
 """What is tried: steps in each of some epochs, and two sizes of forests, whose difference has no fixed costs."""
 
 
@@ -43,13 +43,16 @@ class FitEstimate:
     """With cv, one for each fold and one more."""
     seconds: float | None = None
     """At most, roughly, if every training runs to its last epoch; None if nothing was tried."""
+    after_encoding: bool = False
+    """Whether pictures are encoded before, which takes its own time."""
 
     def __str__(self) -> str:
         times = "one training" if self.trainings == 1 else f"{self.trainings} trainings"
         size = f"about {max(self.bytes / 1e9, 0.1):.1f} GB of memory"
         if self.seconds is None:
             return f"{times}, {size}"
-        return f"{times}, at most about {_duration(self.seconds)}, {size}"
+        after = " after pictures are encoded" if self.after_encoding else ""
+        return f"{times}, at most about {_duration(self.seconds)}{after}, {size}"
 
 
 @dataclass(frozen=True)
@@ -70,26 +73,33 @@ class EncodingEstimate:
 
 
 def estimate_fit(
-    data: Dataset, settings: Settings, *, try_it: bool = False, encoder: Encoder | None = None
+    data: Dataset,
+    settings: Settings,
+    *,
+    try_it: bool = False,
+    encoder: Encoder | None = None,
+    has_validation_rows: bool = False,
 ) -> FitEstimate:
     """Estimate what `fit_model` will take.
 
     Args:
         data: rows to train on.
         settings: how to train.
-        try_it: also take a few steps and grow a few trees, to estimate the time; not for pictures.
+        try_it: also take a few steps and grow a few trees, to estimate the time. With pictures that is done on random
+            numbers, as many as an embedding has.
         encoder: of pictures, which the estimate assumes to be embedded already.
+        has_validation_rows: whether there are validation rows, which replace cv and holdout.
     """
     data = data.with_labels_only()
     rows, nodes = data.Y.shape
     width = data.n_features
-    if isinstance(data.X, Images):
+    is_images = isinstance(data.X, Images)
+    if is_images:
         width = USUAL_WIDTH if encoder is None else encoder.width
-        try_it = False
-    if try_it and rows:
+    elif try_it and rows:
         width = len(Preparation.fit(data.X).fill)
     trainings = 1
-    if settings.cv is not None and settings.holds_out_rows:
+    if settings.cv is not None and settings.holds_out_rows and not has_validation_rows:
         trainings += settings.cv
     size = PROGRAM + rows * width * (8 + 8 + 4) + rows * nodes * (2 + (data.known is not None))
     if settings.holds_out_rows:
@@ -100,7 +110,19 @@ def estimate_fit(
         size += settings.n_trees * rows * (LEAF_ROW + PLACE)
     if "neighbours" in settings.models:
         size += rows * width * 4 * 2  # points of both forms, of which one is kept
-    return FitEstimate(size, trainings, _seconds(data, settings) * trainings if try_it and rows else None)
+    # An encoder that is trained takes far longer than all else, and nothing here tries it.
+    if not (try_it and rows) or (is_images and settings.train_encoder):
+        return FitEstimate(size, trainings)
+    tried = _like_embeddings(data, width) if is_images else data
+    seconds = _seconds(tried, settings) * rows / len(tried) * trainings
+    return FitEstimate(size, trainings, seconds, after_encoding=is_images)
+
+
+def _like_embeddings(data: Dataset, width: int) -> Dataset:
+    """Some of the rows, with random numbers in place of pictures: how long a training takes hardly depends on them."""
+    some = data.take(np.arange(min(len(data), TRIAL_PICTURES)))
+    X = np.random.default_rng(0).standard_normal((len(some), width), dtype=np.float32)
+    return replace(some, X=X, feature_names=None, n_counted=None)
 
 
 def estimate_encoding(parts: Sequence[Images], encoder: Encoder, *, try_it: bool = False) -> EncodingEstimate:

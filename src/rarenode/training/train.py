@@ -106,9 +106,9 @@ def train_model(
             history, engine = network.history, network.engine
             if encoder is not None and network.encoder_state is not None:
                 encoder, threads = encoder.with_arrays(network.encoder_state), available_threads(settings.n_jobs)
-                rows = _encoded(rows, data.X, encoder, threads)
+                rows = _encoded(rows, data.X, encoder, threads, callback)
                 if watched is not None and valid is not None:
-                    _encoded(watched, valid.X, encoder, threads)  # the next prediction reuses these embeddings
+                    _encoded(watched, valid.X, encoder, threads, callback)  # the next prediction reuses them
         if "forest" in settings.models:
             models.append(_grow(rows, settings, callback))
         if "neighbours" in settings.models:
@@ -202,9 +202,11 @@ def _pixels(data: Dataset, encoder: Encoder | None, settings: Settings) -> Datas
     return replace(data, X=pixels(data.X, encoder.crop, n_jobs=settings.n_jobs), feature_names=None)
 
 
-def _encoded(rows: Dataset, images: Images, encoder: Encoder, threads: int) -> Dataset:
+def _encoded(rows: Dataset, images: Images, encoder: Encoder, threads: int, callback: Callback | None) -> Dataset:
     """Rows of pixels with the embeddings of a trained encoder in their place, which are also kept with the pictures."""
-    values = encoder.encode(rows.X, threads)
+    told = Callback() if callback is None else callback
+    told.on_encode(0, len(rows))
+    values = encoder.encode(rows.X, threads, lambda done: told.on_encode(done, len(rows)))
     images.keep(encoder.fingerprint, np.arange(len(images)), values)
     return replace(rows, X=values)
 

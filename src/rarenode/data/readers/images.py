@@ -149,8 +149,14 @@ def read_images(
     if expected is not None and not expected.images:
         what = "a folder of pictures" if is_dir(root) else "pictures"
         raise DataError(f"{root} is {what}, and the model was trained on tables")
+    about = root
     if root.suffix.lower() in SUFFIXES and not is_dir(root):
-        root, images = Path(), Images.from_paths(sources)
+        folder = root.parent
+        if labels or any(Path(each).parent != folder for each in sources):
+            root, images = Path(), Images.from_paths(sources)  # whose folders are needed to tell them apart
+        else:
+            root, images = folder, Images(ImageFile(folder, Path(each).name) for each in sources)
+        about = root if len(sources) > 1 else Path(sources[0])
     elif len(sources) > 1:
         raise ArgumentError("only one folder of pictures can be read; put the others below it")
     else:
@@ -162,7 +168,7 @@ def read_images(
         raise DataError(f"{root}: the name {storable(odd)!r} is not UTF-8 text; rename the file or its folder")
     folders = [str(PurePosixPath(name).parent) for name in names]
     frame = pl.DataFrame({"image": names, LABEL: [None if folder == "." else [folder] for folder in folders]})
-    table = Table(frame, ((root, len(frame)),))
+    table = Table(frame, ((about, len(frame)),))
     update: dict[str, Any] = {"id": "image", "image": "image", "images": str(root), "partition": None}
     notes: tuple[str, ...] = ()
     if labels and (not options.labels or options.labels == (LABEL,)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 import numpy as np
 import polars as pl
@@ -62,6 +63,18 @@ def weights_of(table: Table, column: str | None) -> NDArray[np.float32] | None:
         row = int(wrong.arg_max() or 0)
         raise table.error(row, f"the weight in column {column!r} must be a number of at least 0, got {values[row]}")
     return values.to_numpy().astype(np.float32)
+
+
+def note_on_parts(table: Table, used: Collection[str | None]) -> tuple[str, ...]:
+    """A note on a column that seems to say which part a row belongs to, unless it is used for something else."""
+    for name in table.frame.columns:
+        values = table.frame[name]
+        if name in used or values.dtype != pl.String or values.null_count() or values.n_unique() > len(PARTS):
+            continue
+        parts = {PARTS.get(value) for value in values.unique().str.to_lowercase().to_list()}
+        if None not in parts and {"train", "test"} <= parts:
+            return (f"column {name!r} says which rows are for training and testing; --partition {name} divides them",)
+    return ()
 
 
 def parts_of(table: Table, column: str | None) -> NDArray[np.str_]:

@@ -19,7 +19,7 @@ from rarenode.data.readers.feature_columns import feature_of
 from rarenode.data.readers.frames import Table, read_table
 from rarenode.data.readers.images import image_column, image_columns, images_of, require_no_features, unused_columns
 from rarenode.data.readers.label_columns import labels_of
-from rarenode.data.readers.row_columns import ids_of, parts_of, weights_of
+from rarenode.data.readers.row_columns import ids_of, note_on_parts, parts_of, weights_of
 from rarenode.data.table_options import Expected, TableOptions
 from rarenode.errors import ArgumentError, DataError, HierarchyError, LabelError, RarenodeError
 from rarenode.hierarchy import Hierarchy, HierarchyLike
@@ -126,6 +126,8 @@ def make_dataset(
     problems.raise_any()
     if images is not None:
         notes = (*notes, *unused_columns(names, options))
+    if expected is None and options.partition is None:
+        notes = (*notes, *note_on_parts(table, {options.id, options.weight, *options.labels, *options.ignore}))
     return Dataset(
         X=pl.DataFrame(columns) if images is None else images,
         Y=Y,
