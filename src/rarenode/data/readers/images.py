@@ -129,6 +129,21 @@ def unused_columns(names: Sequence[str], options: TableOptions) -> tuple[str, ..
     return (f"not used, because rows are pictures: {shown}",)
 
 
+def _named_by(sources: Sequence[Any], *, labels: bool, is_new: bool) -> tuple[Path, Path, Images]:
+    """The folder or archive of pictures, what messages call it, and the pictures."""
+    root = Path(sources[0])
+    if root.suffix.lower() in SUFFIXES and not is_dir(root):
+        folder = root.parent
+        if labels or any(Path(each).parent != folder for each in sources):
+            folder, images = Path(), Images.from_paths(sources)  # whose folders are needed to tell them apart
+        else:
+            images = Images(ImageFile(folder, Path(each).name) for each in sources)
+        return folder, folder if len(sources) > 1 else root, images
+    if len(sources) > 1:
+        raise ArgumentError("only one folder of pictures can be read; put the others below it")
+    return root, root, _below(root, is_new=is_new)
+
+
 def read_images(
     sources: Sequence[Any],
     *,
@@ -149,18 +164,7 @@ def read_images(
     if expected is not None and not expected.images:
         what = "a folder of pictures" if is_dir(root) else "pictures"
         raise DataError(f"{root} is {what}, and the model was trained on tables")
-    about = root
-    if root.suffix.lower() in SUFFIXES and not is_dir(root):
-        folder = root.parent
-        if labels or any(Path(each).parent != folder for each in sources):
-            root, images = Path(), Images.from_paths(sources)  # whose folders are needed to tell them apart
-        else:
-            root, images = folder, Images(ImageFile(folder, Path(each).name) for each in sources)
-        about = root if len(sources) > 1 else Path(sources[0])
-    elif len(sources) > 1:
-        raise ArgumentError("only one folder of pictures can be read; put the others below it")
-    else:
-        images = _below(root, is_new=expected is None)
+    root, about, images = _named_by(sources, labels=labels, is_new=expected is None)
     _require_no_columns(root, options, is_new=expected is None)
     names = images.names
     odd = next((name for name in names if storable(name) != name), None)
