@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.metrics import average_precision_score
 from typer.testing import Result
 
 from rarenode import Dataset, Run
@@ -76,6 +77,10 @@ class TestSurvey:
         over = found["over_nodes_with_rows"]
         assert over == asdict(expected) | {"ap": over["ap"]}
         assert over["recall"] * nodes == pytest.approx(found["recall"] * found["nodes"])
+        probs = model.predict_proba(labelled.X)
+        each = [average_precision_score(labelled.Y[:, node], probs[:, node]) for node in np.flatnonzero(mask)]
+        assert found["macro_ap"] == pytest.approx(np.mean(each))
+        assert f"(macro AP) is {100 * found['macro_ap']:.2f}" in shown
         means = " ".join(f"{100 * over[name]:.2f}" for name in ("f1", "precision", "recall"))
         assert f" with rows {nodes} {means} " in shown
 

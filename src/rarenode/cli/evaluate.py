@@ -101,6 +101,7 @@ def evaluate(
             "data": result.data,
             "thresholds": result.thresholds,
             "over_nodes_with_rows": asdict(result.over_nodes_with_rows),
+            "macro_ap": result.macro_ap,
             "trained_on": result.trained_on,
             "note": result.note,
             "by_training_rows": by_rarity,
@@ -115,6 +116,7 @@ def evaluate(
         if result.note:
             print(result.note)
         print_table(scores_table(scores, sys.stdout.encoding or "ascii", result.over_nodes_with_rows))
+        print(f"AP is over all rows and nodes together; the mean over nodes (macro AP) is {100 * result.macro_ap:.2f}")
         print_table(aspects_table(result.hierarchical, result.cafa))
         if any(part.s_min is None for part in result.cafa.values()):
             print(NO_S_MIN)

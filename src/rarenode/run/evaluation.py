@@ -18,6 +18,7 @@ from rarenode.metrics import (
     Summary,
     cafa_scores,
     hierarchical_scores_by_aspect,
+    macro_average_precision,
     summarize_groups,
     summary,
 )
@@ -60,6 +61,8 @@ class Evaluation:
     """Scored nodes that some of the rows have; the scores of others are 0."""
     over_nodes_with_rows: Summary
     """The scores over these nodes alone."""
+    macro_ap: float
+    """The mean of the AP of each of these nodes; the AP of the scores is over all cells (row, node) together."""
     thresholds: str
     """How the thresholds were chosen, in words."""
     trained_on: bool
@@ -120,6 +123,11 @@ def _evaluate(
         left_out=left_out,
         nodes_with_rows=int(np.count_nonzero(with_rows)),
         over_nodes_with_rows=replace(of_decisions, ap=of_probs.ap),
+        macro_ap=macro_average_precision(
+            rows.Y[:, model.scored],
+            probs[:, model.scored],
+            None if rows.known is None else rows.known[:, model.scored],
+        ),
         thresholds=chosen.in_words(fitted_here=fitted_here or thresholds is not None),
         trained_on=use == "training",
         note=note_on_use(use, model.settings),
