@@ -57,7 +57,7 @@ def test_decisions_have_a_page_of_their_own(tmp_path: Path) -> None:
     write(records, pages)
     assert {page.name for page in pages.iterdir()} == {"decisions.md", "decisions.svg", "decisions.png"}
     text = (pages / "decisions.md").read_text(encoding="utf-8")
-    assert "| cellcycle_FUN | None | 1 | 2 → 2 of 4 | 25.00 → 50.00 |" in text
+    assert "| cellcycle_FUN | None | expected_f1 | 1 | 2 → 2 of 4 | 25.00 → 50.00 |" in text
     assert "(decisions.svg)" in text
     assert find_stale(records, pages) == []
     write_record(records, decided_record(training, decided("fixed", 0.1), decided("expected_f1", 0.2)))

@@ -268,7 +268,8 @@ class Record(Training):
             if values[name] is None:
                 del values[name]
         form, part = next((form, name) for form, (name, _) in FORMATS.items() if parts[name] is not None)
-        return {"format": form, **values, **parts[part]}
+        scores = {name: value for name, value in parts[part].items() if value is not None or "macro" not in name}
+        return {"format": form, **values, **scores}
 
     @property
     def at_half(self) -> FixedScores:
