@@ -24,7 +24,7 @@ import pytest
 from PIL import Image
 
 from rarenode import Dataset, Hierarchy
-from rarenode.data import images as images_module
+from rarenode.data import archives
 from rarenode.data.features import take_rows
 from rarenode.data.images import ImageFile, Images, are_images, as_images, find_names, list_names
 from rarenode.errors import DataError, FileFormatError, MissingFileError
@@ -260,7 +260,7 @@ def test_files_that_cannot_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch
     assert unreadable(ImageFile(folder, "\ud800.png"))
     os.mkfifo(folder / "pipe.png")
     assert "no ordinary file" in unreadable(ImageFile(folder, "pipe.png"))  # reading it would never end
-    monkeypatch.setattr(images_module, "MOST_BYTES", 10)
+    monkeypatch.setattr(archives, "MOST_BYTES", 10)
     assert "more than the 10" in unreadable(ImageFile(folder, "a.png"))
 
 
@@ -323,7 +323,7 @@ def test_a_member_that_unpacks_to_too_much(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claimed: int | None
 ) -> None:
     """A thousand times its size on disk; what it claims to have may be a lie."""
-    monkeypatch.setattr(images_module, "MOST_BYTES", 1000)
+    monkeypatch.setattr(archives, "MOST_BYTES", 1000)
     path = tmp_path / "bomb.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.png", bytes(10_000_000))
@@ -338,7 +338,7 @@ def test_a_member_that_unpacks_to_too_much(
 
 def test_a_large_member_that_is_packed_into_next_to_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No picture shrinks to a hundredth, but for those of one colour without compression of their own, if small."""
-    monkeypatch.setattr(images_module, "RATIO_FROM", 100_000)
+    monkeypatch.setattr(archives, "RATIO_FROM", 100_000)
     path = tmp_path / "bomb.zip"
     noise = np.random.default_rng(0).integers(0, 256, 100_000, dtype=np.uint8).tobytes()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -13,32 +13,25 @@ import io
 import posixpath
 import shutil
 import stat
-import struct
-import threading
 import warnings
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode._io.files import exists, identity, is_dir, is_file, require_unchanged
+from rarenode._io.files import exists, identity, is_dir, is_file
 from rarenode._io.text import by_normal_form, counted, normal_form
+from rarenode.data.archives import check_size, is_archive, open_archive, opened_member
 from rarenode.data.decoding import SUFFIXES, check_header, thumbnail
 from rarenode.data.folders import files_below
 from rarenode.errors import DataError, FileFormatError, MissingFileError
 
-MOST_BYTES = 1 << 29
-"""A larger file is not read. So many has an RGB picture of the most pixels that `decode` takes, without compression."""
-MOST_RATIO, RATIO_FROM = 100, 1 << 26
-"""Files in an archive of so many bytes or more may not be so many times larger than they are packed."""
 BLOCK = 1 << 20
 """Bytes that are unpacked at a time."""
 DIGEST_BYTES = 32
@@ -48,13 +41,6 @@ NO_PICTURES = (
     ".obo", ".arff", ".npy", ".npz", ".safetensors",
 )  # fmt: skip
 """Suffixes of files that are often beside pictures and that nobody takes for one."""
-DOS, UTF8_FLAG, UNICODE_PATH = "cp437", 0x800, 0x7075
-"""Of names in archives: how they are encoded without a flag, the flag for UTF-8, and the field with a name in UTF-8."""
-
-_archives = threading.local()
-"""Open archives of each thread; a zip file cannot be read from two threads at once."""
-
-
 @dataclass(frozen=True)
 class ImageFile:
     """Where a picture is."""
@@ -99,14 +85,14 @@ class ImageFile:
             raise DataError("no picture is named there")
         try:
             if self.archive is not None or is_archive(self.root):
-                with _opened_member(self.root, self.name, self.archive) as stream:
+                with opened_member(self.root, self.name, self.archive) as stream:
                     yield stream
                 return
             path = self.root / self.name
             about = path.stat()
             if not stat.S_ISREG(about.st_mode):  # reading a pipe may never end
                 raise DataError("it cannot be read: it is no ordinary file")
-            _check_size(about.st_size)
+            check_size(about.st_size)
             with path.open("rb") as stream:
                 yield stream
         except (FileNotFoundError, UnicodeError):
@@ -175,7 +161,7 @@ class Images:
         """Some of the pictures, in this order; what has been computed from them stays known.
 
         Raises:
-            TypeError: one row is asked for, which `file` is for.
+            TypeError: ``rows`` is a single number; see `file`.
         """
         chosen = self._rows[rows]
         if np.ndim(chosen) != 1:
@@ -310,11 +296,6 @@ def _as_file(file: Any) -> ImageFile:
     return ImageFile(Path(), str(file))
 
 
-def is_archive(path: Path | str) -> bool:
-    """Whether a path is that of a zip archive."""
-    return Path(path).suffix.lower() == ".zip" and is_file(path)
-
-
 def list_names(root: Path) -> Iterator[str]:
     """The paths of all files in a folder or zip archive, with ``/``; hidden ones are left out.
 
@@ -323,7 +304,7 @@ def list_names(root: Path) -> Iterator[str]:
         FileFormatError: the archive is damaged, or a folder cannot be read.
     """
     if is_archive(root):
-        yield from (name for name in _archive(root).members if not _is_hidden(name))
+        yield from (name for name in open_archive(root).members if not _is_hidden(name))
     elif is_dir(root):
         yield from files_below(root)
     elif exists(root):
@@ -353,85 +334,6 @@ def _is_hidden(name: str) -> bool:
     return any(part.startswith(".") or part == "__MACOSX" for part in name.split("/"))
 
 
-class _Archive(NamedTuple):
-    identity: tuple[int, ...]
-    file: zipfile.ZipFile
-    members: dict[str, zipfile.ZipInfo]
-    """Files by name, without ``./``; none that would be unpacked outside of a folder."""
-
-
-def _archive(root: Path, expected: tuple[int, ...] | None = None) -> _Archive:
-    opened: dict[Path, _Archive] | None = getattr(_archives, "opened", None)
-    if opened is None:
-        opened = _archives.opened = {}
-    if expected is not None:
-        require_unchanged(root, expected)
-    now = identity(root)
-    if root not in opened or opened[root].identity != now:
-        try:
-            file = zipfile.ZipFile(root)
-        except (zipfile.BadZipFile, OSError, ValueError) as error:
-            raise FileFormatError(root, None, f"it is damaged, or no zip archive ({error})") from None
-        paths = ((PurePosixPath(_name_of(each)), each) for each in file.infolist() if not each.is_dir())
-        # Of files with the same name, the last one counts.
-        inside = {str(path): each for path, each in paths if not path.is_absolute() and ".." not in path.parts}
-        opened[root] = _Archive(now, file, inside)
-    return opened[root]
-
-
-def _name_of(member: zipfile.ZipInfo) -> str:
-    """The name of a file in an archive, whatever program packed it.
-
-    Where a flag does not say that it is UTF-8, `zipfile` takes it for a name of DOS. But ``zip`` on Linux writes UTF-8
-    without the flag, and other programs add the name in UTF-8 in a field of its own.
-    """
-    if member.flag_bits & UTF8_FLAG:
-        return member.filename
-    raw = member.orig_filename.encode(DOS)
-    added = _unicode_path(member.extra, raw)
-    try:
-        name = (raw if added is None else added).decode("utf-8").partition("\0")[0]
-    except UnicodeDecodeError:
-        return member.filename
-    return member.filename if name == member.orig_filename else name
-
-
-def _unicode_path(extra: bytes, raw: bytes) -> bytes | None:
-    """The content of the field that Info-ZIP calls Unicode Path, if it is there and belongs to this name."""
-    while len(extra) >= 4:
-        kind, size = struct.unpack("<HH", extra[:4])
-        field, extra = extra[4 : 4 + size], extra[4 + size :]
-        if kind == UNICODE_PATH and len(field) > 5 and field[:5] == struct.pack("<BL", 1, zlib.crc32(raw)):
-            return field[5:]
-    return None
-
-
-@contextmanager
-def _opened_member(root: Path, name: str, expected: tuple[int, ...] | None) -> Iterator[BinaryIO]:
-    archive = _archive(root, expected)
-    try:
-        about = archive.members[name]
-        _check_size(about.file_size)
-        if about.file_size >= RATIO_FROM and about.file_size > MOST_RATIO * about.compress_size:
-            raise DataError(
-                f"it has {about.file_size:,} bytes, more than {MOST_RATIO} times the {about.compress_size:,} that it "
-                "is packed into, as no picture has"
-            )
-        with archive.file.open(about) as member:  # which ends after as many bytes as it claims to have
-            yield cast("BinaryIO", member)
-    except KeyError:
-        raise DataError(f"{root} contains no such file") from None
-    except (DataError, MemoryError):
-        raise
-    except Exception as error:  # encrypted, damaged, unknown compression, and what the decompressors raise
-        raise DataError(f"it cannot be unpacked ({error})") from None
-
-
-def _check_size(size: int) -> None:
-    if size > MOST_BYTES:
-        raise DataError(f"it has {size:,} bytes, more than the {MOST_BYTES:,} of a picture")
-
-
 def find_names(candidates: Sequence[Sequence[str]], root: Path) -> list[str | None]:
     """For each row the first of its candidates that is a file below ``root``; None where there is none.
 
@@ -441,7 +343,7 @@ def find_names(candidates: Sequence[Sequence[str]], root: Path) -> list[str | No
     """
     folders = [""]
     if is_archive(root):
-        there = _archive(root).members
+        there = open_archive(root).members
         folders += _common_folders(list(list_names(root)))
         found = _first_names(candidates, folders, lambda name: name if name in there else None)
     else:

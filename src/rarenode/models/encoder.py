@@ -164,7 +164,7 @@ class Encoder:
     def encode(
         self, pixels: NDArray[np.uint8], threads: int = 1, done: Callable[[int], None] | None = None
     ) -> Floats:
-        """Compute embeddings (rows, width) of pixels (rows, size * size * 3); ``done`` is told how many there are.
+        """Compute embeddings (rows, width) of pixels (rows, size * size * 3); ``done`` is called with their number.
 
         The embedding of a row does not depend on the other rows. For a network of the transformers library on the CPU,
         it does not depend on the number of threads either: each thread computes whole batches. Any other network is

@@ -204,9 +204,9 @@ def _pixels(data: Dataset, encoder: Encoder | None, settings: Settings) -> Datas
 
 def _encoded(rows: Dataset, images: Images, encoder: Encoder, threads: int, callback: Callback | None) -> Dataset:
     """Rows of pixels with the embeddings of a trained encoder in their place, which are also kept with the pictures."""
-    told = Callback() if callback is None else callback
-    told.on_encode(0, len(rows))
-    values = encoder.encode(rows.X, threads, lambda done: told.on_encode(done, len(rows)))
+    report = (Callback() if callback is None else callback).on_encode
+    report(0, len(rows))
+    values = encoder.encode(rows.X, threads, lambda done: report(done, len(rows)))
     images.keep(encoder.fingerprint, np.arange(len(images)), values)
     return replace(rows, X=values)
 

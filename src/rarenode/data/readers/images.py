@@ -19,9 +19,10 @@ import polars as pl
 
 from rarenode._io.files import exists, identity, is_dir
 from rarenode._io.text import counted, shortened, storable
+from rarenode.data.archives import is_archive
 from rarenode.data.dataset import Dataset
 from rarenode.data.decoding import SUFFIXES
-from rarenode.data.images import ImageFile, Images, find_names, is_archive, list_names
+from rarenode.data.images import ImageFile, Images, find_names, list_names
 from rarenode.data.readers.columns import is_label_file, matching_columns
 from rarenode.data.readers.frames import Table
 from rarenode.data.table_options import Expected, TableOptions
