@@ -103,7 +103,8 @@ def estimate_fit(
         trainings += settings.cv
     size = PROGRAM + rows * width * (8 + 8 + 4) + rows * nodes * (2 + (data.known is not None))
     if settings.holds_out_rows:
-        size += rows * nodes * 4 * 2  # out-of-fold probabilities, and thresholds fitted to them
+        # Out-of-fold probabilities of each model and of their blend, and thresholds fitted to them.
+        size += rows * nodes * 4 * (2 if len(settings.models) == 1 else len(settings.models) + 2)
     if "mlp" in settings.models:
         size += COPIES * MlpEnsemble.from_settings(settings, width, nodes).parameter_bytes
     if "forest" in settings.models:
