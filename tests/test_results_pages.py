@@ -114,10 +114,12 @@ class TestPictures:
         assert "(pictures_lpros.svg)" in make_pages(tmp_path)["pictures_lpros.md"]
 
     def test_decisions_on_pictures_are_compared_with_nothing_published(self, tmp_path: Path) -> None:
+        spec = load_spec("plankton")
         for method in ("None", "best"):
-            write_record(tmp_path, decided_record(cell(load_spec("plankton"), "plankton", method, 0)))
+            decisions = map(decided, spec.decisions_of(method))
+            write_record(tmp_path, decided_record(cell(spec, "plankton", method, 0), *decisions))
         text = make_pages(tmp_path)["plankton.md"]
-        assert "10 of 12 trainings have no record of all decisions yet" in text
+        assert "13 of 15 trainings have no record of all decisions yet" in text
         assert "- best: at least 2 times the nodes that None finds here at 0.5 on 0 of 1.\n" in text
         assert "| pictures | best | 1 | expected_f1 |" in text
         assert "0 of 0" not in text

@@ -11,8 +11,8 @@ from rarenode.errors import ArgumentError
 def test_best_is_the_default() -> None:
     best = Settings.preset("best")
     assert best == Settings()
-    assert (best.thresholds, best.cv, best.holdout, best.needs_held_out_rows) == ("expected_f1", 3, None, True)
-    assert (best.model, best.patience, best.weighting) == ("mlp+forest", 5, "none")
+    assert (best.thresholds, best.cv, best.holdout, best.needs_held_out_rows) == ("midpoint", 3, None, True)
+    assert (best.model, best.blend, best.patience, best.weighting) == ("mlp+forest+neighbours", "learned", 5, "none")
 
 
 def test_paper_has_the_values_behind_the_papers_tables() -> None:
@@ -43,7 +43,7 @@ def test_holdout_replaces_the_folds_of_the_preset() -> None:
 def test_zero_removes_what_the_preset_sets() -> None:
     plain = Settings.preset("best", cv=0, patience=0, model="mlp", thresholds="fixed")
     assert (plain.cv, plain.patience, plain.models, plain.needs_held_out_rows) == (None, None, ("mlp",), False)
-    with pytest.raises(ArgumentError, match="expected_f1"):
+    with pytest.raises(ArgumentError, match="midpoint"):
         Settings.preset("best", cv=0)
 
 

@@ -28,6 +28,7 @@ from rarenode.paper.record import Decided, NodesFound
 from rarenode.paper.spec import Spec, load_spec
 from rarenode.paper.store import gather, write_record
 from rarenode.paper.tables.decisions import decisions_as_json, decisions_as_markdown, decisions_page
+from rarenode.paper.tables.ranking import ranking
 from tests.paper.small_grid import cell_of, decided, decided_record, small_spec
 
 FUN, REBUILT, ENRON = "cellcycle_FUN", "expr_FUN_rebuilt", "enron"
@@ -332,3 +333,32 @@ class TestCommands:
         wanted = cell(load_spec("decisions"), FUN, "None", 0)
         write_record(tmp_path, decided_record(wanted))
         assert done() == [needed, "1"]
+
+
+class TestRanking:
+    @staticmethod
+    def text(*aps: tuple[str, float, float | None]) -> list[str]:
+        spec = load_spec("decisions")
+        records = {
+            ("cellcycle_FUN", method): [
+                decided_record(cell(spec, "cellcycle_FUN", method, 0), ap=ap, macro_ap=macro)
+            ]
+            for method, ap, macro in aps
+        }
+        return list(ranking(records))
+
+    def test_methods_are_compared_with_the_network_alone_and_with_none_as_published(self) -> None:
+        lines = self.text(("network alone", 0.26, 0.1), ("best", 0.2569, 0.2))
+        assert lines[1] == (
+            "- best: AP at least that of the network alone on 0 of 1 datasets, macro AP on 1 of 1; at least the "
+            "published AP of None on 1 of 1."
+        )
+        assert "| cellcycle_FUN | best | 1 | 25.69 | 20.00 | 25.68 |" in lines
+
+    def test_older_records_have_no_macro_ap(self) -> None:
+        lines = self.text(("network alone", 0.26, None), ("best", 0.26, 0.2))
+        assert "on 1 of 1 datasets, macro AP on 0 of 0" in lines[1]
+        assert "| cellcycle_FUN | network alone | 1 | 26.00 | - | 25.68 |" in lines
+
+    def test_there_is_nothing_without_a_network_alone(self) -> None:
+        assert self.text(("best", 0.26, 0.2)) == []

@@ -255,7 +255,7 @@ class TestPictures:
         for name in ("training_factor", "data_ablation", "pictures_lpros", "plankton", "benthicnet_e"):
             for task in tasks(load_spec(name)):
                 made = task.cell.name
-                assert all(c.isascii() and (c.isalnum() or c in "_=,.-") for c in made)
+                assert all(c.isascii() and (c.isalnum() or c in "_=,.-+") for c in made)
                 assert len(made) <= 140
 
     def test_a_training_of_the_encoder_costs_more_and_a_part_of_the_rows_less(self) -> None:
@@ -282,7 +282,7 @@ class TestName:
     def test_only_harmless_characters(self) -> None:
         for name, value in ANOTHER.items():
             characters = set(cell_of(**{name: value}).name)
-            assert all(c.isascii() and (c.isalnum() or c in "_=,.-") for c in characters)
+            assert all(c.isascii() and (c.isalnum() or c in "_=,.-+") for c in characters)
 
 
 class TestSimplest:

@@ -53,8 +53,8 @@ class TestVocabulary:
         settings = Settings.preset("paper", hidden_size=7, n_layers=2, resampling="lpros", n_members=10, focus="none")
         assert to_record(settings) == {**DEFAULTS, **{"hidden": 7, "layers": 2, "resample": "lpros", "members": 10}}
         assert to_record(Settings()) == {**DEFAULTS, **{
-            "trees": 500, "weighting": "none", "learning_rate": 1e-3, "batch_size": 32, "early_stopping": 5,
-            "decision": "expected_f1", "folds": 3,
+            "trees": 200, "weighting": "none", "learning_rate": 1e-3, "batch_size": 32, "early_stopping": 5,
+            "decision": "midpoint", "folds": 3, "model": "mlp+forest+neighbours", "blend": "learned",
         }}  # fmt: skip
 
     def test_what_is_absent_has_the_default_of_the_first_version(self) -> None:

@@ -14,6 +14,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
                 "thresholds": "fixed",
                 "cv": None,
                 "model": "mlp",
+                "blend": "geometric",
                 "weighting": "as_published",
                 "patience": None,
                 "batch_size": 4,

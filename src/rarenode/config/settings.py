@@ -4,8 +4,9 @@ The estimator's parameters, the options of `rarenode fit`, TOML files, model fil
 follow from this record, so a new setting is added here and where it is used. Nothing here needs torch.
 
 The defaults are what finds the most nodes at a good F1 (docs/guide/finding-rare-nodes.md has the evidence): an
-unweighted network with early stopping, blended with a forest, and per-node thresholds that maximise the expected F1 of
-out-of-fold predictions. ``Settings.preset("paper")`` has the values behind the paper's tables instead.
+unweighted network with early stopping, blended with a forest and nearest neighbours by weights that are learned, and
+per-node thresholds fitted to out-of-fold predictions. ``Settings.preset("paper")`` has the values behind the paper's
+tables instead.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from functools import reduce
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -79,10 +81,10 @@ class Settings(BaseModel):
         protected_namespaces=(),
     )
 
-    thresholds: str = setting("expected_f1", "Decisions", main=True)
+    thresholds: str = setting("midpoint", "Decisions", main=True)
     """How per-node thresholds are chosen: expected_f1 (or expected_f2, expected_f0.5, ...), prior, midpoint (half-way
-    between these two), tuned, global, precision:0.5 or recall:0.9 (kept with a probability of 0.9), or fixed:0.3. All
-    but fixed are fitted to held-out rows, which cv or holdout provide."""
+    between expected_f1 and prior), tuned, global, precision:0.5 or recall:0.9 (kept with a probability of 0.9), or
+    fixed:0.3. All but fixed are fitted to held-out rows, which cv or holdout provide."""
     rule: Rule = setting("add_ancestors", "Decisions")
     """How decisions become coherent: add_ancestors of decided nodes, or drop_orphans, whose parent is not decided."""
     cv: Annotated[int, Field(ge=2)] | None = setting(3, "Decisions", main=True)
@@ -90,12 +92,12 @@ class Settings(BaseModel):
     holdout: Annotated[float, Field(gt=0, lt=1)] | None = setting(None, "Decisions", main=True)
     """The fraction of rows to hold out instead of cv: faster, but the model learns from fewer rows."""
 
-    model: str = setting("mlp+forest", "Model", main=True)
+    model: str = setting("mlp+forest+neighbours", "Model", main=True)
     """What to train: mlp (an ensemble of perceptrons), forest, neighbours (nearest training rows), or several
     joined by +, such as mlp+forest: a blend of their probabilities."""
-    blend: BlendKind = setting("geometric", "Model")
-    """How several models are blended: by the geometric mean of their probabilities, or with weights that are learned
-    from held-out rows, where a model that does not help is left out."""
+    blend: BlendKind = setting("learned", "Model")
+    """How several models are blended: with weights that are learned from held-out rows, where a model that does not
+    help is left out, or by the geometric mean of their probabilities, which also serves where no rows are held out."""
     n_members: Count = setting(1, "Model", main=True)
     """Members of the mlp ensemble. An epistemic focus needs at least 2."""
     ensemble: EnsembleKind = setting("independent", "Model")
@@ -108,7 +110,7 @@ class Settings(BaseModel):
     """The probability that a hidden unit is dropped during training."""
     activation: Activation = setting("relu", "Model")
     """The activation of hidden layers."""
-    n_trees: Count = setting(500, "Model", main=True)
+    n_trees: Count = setting(200, "Model", main=True)
     """Trees of the forest."""
 
     resampling: Resampling = setting("none", "Rare nodes", main=True)
@@ -293,7 +295,9 @@ class Settings(BaseModel):
     @property
     def holds_out_rows(self) -> bool:
         """Whether some rows are predicted by a model that was not trained on them, without rows for validation."""
-        by_folds = self.cv is not None and (self.needs_held_out_rows or self.patience is not None)
+        learns_weights = self.blend == "learned" and len(self.models) > 1
+        needed = self.needs_held_out_rows or self.patience is not None or learns_weights
+        by_folds = self.cv is not None and needed
         return self.holdout is not None or by_folds
 
     @classmethod
@@ -374,7 +378,10 @@ class Settings(BaseModel):
     @property
     def fingerprint(self) -> str:
         """sha256 of the decisive settings. Later ones count if they are set, so that older fingerprints stay valid."""
-        unset = {name for name in LATER if getattr(self, name) == type(self).model_fields[name].default}
+        before = {name: BEFORE.get(name, type(self).model_fields[name].default) for name in LATER}
+        unset = {name for name, value in before.items() if getattr(self, name) == value}
+        if len(self.models) == 1:
+            unset.add("blend")  # nothing is blended
         counted = {name: value for name, value in self.decisive.items() if name not in unset}
         return hashlib.sha256(json.dumps(counted, sort_keys=True).encode("ascii")).hexdigest()
 
@@ -388,6 +395,8 @@ LATER = (
     "blend",
 )  # fmt: skip
 """Settings that came after the first runs were saved, whose files know their fingerprint without them."""
+BEFORE: Mapping[str, Any] = MappingProxyType({"blend": "geometric"})
+"""What files without a later setting mean, where that is not its default."""
 
 
 def setting_fields() -> Iterator[tuple[str, FieldInfo, str, bool]]:

@@ -27,6 +27,7 @@ from rarenode._io.arrays import Arrays, layout_of, read_arrays, read_note, write
 from rarenode._io.files import replacing
 from rarenode._io.text import explain
 from rarenode.config import Settings
+from rarenode.config.settings import BEFORE
 from rarenode.errors import FileFormatError, ResumeError
 from rarenode.training.callbacks import EpochRecord
 
@@ -88,8 +89,8 @@ class TrainingKey(BaseModel):
             )
             if getattr(self, name) != getattr(other, name)
         ]
-        # A checkpoint may be older than a setting, which then had the effect of its default.
-        default = {name: field.default for name, field in Settings.model_fields.items()}
+        # A checkpoint may be older than a setting, which then had the effect of its default, mostly.
+        default = {name: field.default for name, field in Settings.model_fields.items()} | dict(BEFORE)
         ours, theirs = (default | {"engine": key.engine} | key.settings for key in (self, other))
         return found + [
             f"{name} was {ours.get(name)!r} and is now {theirs.get(name)!r}"

@@ -16,13 +16,14 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from rarenode._io.arrays import read_arrays, read_shapes, write_arrays
 from rarenode._io.files import is_file, replacing
 from rarenode._io.text import counted, explain
 from rarenode.config import Settings
 from rarenode.config.choices import Rule
+from rarenode.config.settings import BEFORE
 from rarenode.data.preparation import Categories, Preparation
 from rarenode.data.table_options import TableOptions
 from rarenode.errors import ArgumentError, FileFormatError, HierarchyError, MissingFileError
@@ -203,6 +204,11 @@ class ModelFile(BaseModel):
     n_counted: Annotated[int, Field(ge=1)] | None = None
     parents_together: tuple[Count, ...] | None = None
     encoder: EncoderRecord | None = None
+
+    @field_validator("settings", mode="before")
+    @classmethod
+    def _as_before(cls, settings: Any) -> Any:
+        return {**BEFORE, **settings} if isinstance(settings, dict) else settings
 
     @classmethod
     def describe(

@@ -1,7 +1,7 @@
 """Specs with decisions as text: tables for the command line, JSON, and the page of docs/results.
 
 All of it is arithmetic on records. The page first compares a threshold for each node with the paper's 0.5, dataset by
-dataset; then it averages over the datasets of a family (FunCat, GO, others), for decisions, bands of rarity, depths,
+dataset, and AP, which no threshold changes; then it averages over the datasets of a family (FunCat, GO, others), for decisions, bands of rarity, depths,
 rules of coherence, the rows that thresholds are fitted to, and calibrations.
 """
 
@@ -32,6 +32,7 @@ from rarenode.paper.record import CalibrationName, Decided, NodesFound, Record
 from rarenode.paper.spec import Spec
 from rarenode.paper.store import Records
 from rarenode.paper.tables.markdown import NOTHING, REBUILT_SIGN, dataset_name, escape, line, recorded, times
+from rarenode.paper.tables.ranking import ranking
 from rarenode.thresholds import Rule
 
 Part = Callable[[Decided], NodesFound | None]
@@ -113,6 +114,7 @@ def decisions_page(spec: Spec, records: Records) -> str:
     parts = [
         _head(compare_decisions(spec, records)),
         _headline(spec, records),
+        ranking(records),
         _decisions(spec, records),
         _by_rarity(spec, records),
         _by_depth(spec, records),
