@@ -1,8 +1,8 @@
 """Specs with decisions as text: tables for the command line, JSON, and the page of docs/results.
 
 All of it is arithmetic on records. The page first compares a threshold for each node with the paper's 0.5, dataset by
-dataset, and AP, which no threshold changes; then it averages over the datasets of a family (FunCat, GO, others), for decisions, bands of rarity, depths,
-rules of coherence, the rows that thresholds are fitted to, and calibrations.
+dataset, and AP, which no threshold changes; then it averages over the datasets of a family (FunCat, GO, others), for
+decisions, bands of rarity, depths, rules of coherence, the rows that thresholds are fitted to, and calibrations.
 """
 
 from __future__ import annotations
