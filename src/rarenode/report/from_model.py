@@ -18,6 +18,7 @@ from rarenode.metrics.bootstrap import deviations_over_rows
 from rarenode.models import Output
 from rarenode.report.pictures import Pictures, collect_pictures
 from rarenode.report.run_report import BandCurve, RunReport, UnsureNode, UnsureRow, rarity_bands
+from rarenode.thresholds import depends_on_rows
 from rarenode.thresholds.calibration_error import BINS, Reliability, reliability
 from rarenode.thresholds.thresholds import Thresholds
 from rarenode.training import TrainedModel
@@ -48,8 +49,8 @@ def report_on_model(
         Y: labels (rows, nodes).
         name: the name of the run.
         rows: which rows these are, in a few words.
-        thresholds: a strategy that needs no labels, such as ``fixed:0.3`` or ``expected_f1``, instead of the model's
-            thresholds; see `TrainedModel.thresholds_for`.
+        thresholds: a strategy that needs no labels, such as ``fixed:0.3`` or ``expected_f1``, or ``guaranteed``,
+            instead of the model's thresholds; see `TrainedModel.thresholds_for`.
         known: (rows, nodes), where labels are known; None: everywhere. Other cells count nowhere.
         ids: the names of the rows.
         pictures: of the rows, if they are pictures: that of the row ``Y[i]`` is number i.
@@ -64,8 +65,8 @@ def report_on_model(
         output,
         name=name,
         rows=rows,
-        thresholds=model.decides_with if thresholds is None else model.thresholds_for(output.probs, thresholds),
-        fitted_here=thresholds is not None,
+        thresholds=model.thresholds_for(output.probs, thresholds),
+        fitted_here=depends_on_rows(thresholds),
         known=known,
         ids=ids,
         pictures=pictures,

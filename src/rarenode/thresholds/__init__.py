@@ -12,6 +12,7 @@ from rarenode.thresholds.strategies import (
     Midpoint,
     PriorMatched,
     TunedPerNode,
+    depends_on_rows,
     make_strategy,
 )
 from rarenode.thresholds.strategy import HeldOut, Strategy
@@ -37,6 +38,7 @@ __all__ = [
     "TemperatureByDepth",
     "Thresholds",
     "TunedPerNode",
+    "depends_on_rows",
     "ece",
     "ece_by_rarity",
     "make_coherent",
