@@ -22,9 +22,8 @@ PROMISE = GuaranteedRecall(0.9, Thresholds(VALUES, strategy="recall:0.9"), np.ar
 """The node of column 4 has enough rows, and no guarantee."""
 
 
-def report_on(known: Any = None, **changes: Any) -> RunReport:
-    scored = np.arange(len(DAG)) > 0
-    model = model_over(DAG, **({"guaranteed": PROMISE, "scored": scored} | changes))
+def report_on(known: Any = None) -> RunReport:
+    model = model_over(DAG, guaranteed=PROMISE, scored=np.arange(len(DAG)) > 0)
     return report_on_model(model, *ROWS, name="mine", rows="rows", known=known)
 
 
@@ -51,7 +50,8 @@ def test_size_and_recall_are_those_of_loops(known: Any) -> None:
 
 
 def test_a_node_without_rows_has_no_recall() -> None:
-    nothing = report_on_model(model_over(DAG, guaranteed=PROMISE), ROWS.X, ROWS.Y & False, name="n", rows="r").guaranteed
+    model = model_over(DAG, guaranteed=PROMISE)
+    nothing = report_on_model(model, ROWS.X, ROWS.Y & False, name="mine", rows="rows").guaranteed
     assert nothing is not None
     assert np.isnan(nothing.recall).all()
     assert np.isnan(nothing.size).tolist() == [False] * 4 + [True] * 4

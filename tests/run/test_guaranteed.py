@@ -134,7 +134,7 @@ def test_predict(run: Run, new: Path, tmp_path: Path) -> None:
     assert "1 with fewer than 11 held-out rows" in line
     assert len(pl.read_csv(out)) == run.predict(new, thresholds="guaranteed").decided.sum()
     assert "guaranteed" not in succeed("predict", run.folder, new, "--out", out, "--decided-only")
-    assert "guaranteed" not in succeed("predict", run.folder, new, "--out", out, "--thresholds", "guaranteed", "--quiet")
+    assert not succeed("predict", run.folder, new, "--out", out, "--thresholds", "guaranteed", "--quiet")
 
 
 def test_evaluate_and_report(run: Run, new: Path, tmp_path: Path) -> None:

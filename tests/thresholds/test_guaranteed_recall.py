@@ -118,8 +118,8 @@ def test_a_node_below_one_without_a_guarantee_has_none() -> None:
     found = GuaranteedRecall.fit(0.5, probs, labels, chain)
     assert not found.is_guaranteed.any()
     assert found.in_words(np.ones(2, dtype=np.bool_)) == (
-        "0 of 2 nodes have a guaranteed recall of 0.5 (with a probability of 0.9); left out: 2 with held-out rows whose "
-        "probability, or that of an ancestor, is 0"
+        "0 of 2 nodes have a guaranteed recall of 0.5 (with a probability of 0.9); left out: 2 with held-out rows "
+        "whose probability, or that of an ancestor, is 0"
     )
 
 

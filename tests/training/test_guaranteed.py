@@ -90,7 +90,7 @@ def test_sets_have_the_promised_nodes_and_their_ancestors() -> None:
 def test_without_held_out_rows_there_are_none(tmp_path: Path) -> None:
     model = fit_model(rows(), settings(thresholds="fixed", cv=None)).model
     assert model.guaranteed is None
-    with pytest.raises(ArgumentError, match="no guaranteed sets: no rows were held out .* older rarenode"):
+    with pytest.raises(ArgumentError, match=r"no guaranteed sets: no rows were held out .* older rarenode"):
         model.predict_guaranteed(X)
     assert "Guaranteed" not in to_markdown("", model.card())
     model.save(tmp_path)
