@@ -462,7 +462,7 @@ def test_guaranteed_sets_or_why_there_is_none(open_page: Opener, pages: Path) ->
             assert f"Cannot be guaranteed: {sets['rows'][column]} of 22 rows." in words
         else:
             assert "Cannot be guaranteed: some of its held-out rows" in words
-        assert row.nth(1).inner_text() == "–"  # the other run has none
+        assert row.nth(1).inner_text() == "\u2013"  # a dash: the other run has none
         keep(page, f"guaranteed-{kind}")
     plain = open_page(sample_page(pages, 500, 2))
     assert plain.locator("[data-key^=guaranteed]").count() == 0
