@@ -322,6 +322,26 @@ class TestDecisions:
         with pytest.raises(ArgumentError, match="tuned needs the labels of held-out rows"):
             fitted.predict_together(X, "tuned")
 
+    def test_guaranteed_sets(self, tmp_path: Path) -> None:
+        fitted = best(epochs=2, guaranteed_recall=0.6).fit(X, Y)
+        sets, promise = fitted.predict_guaranteed(DATA.test.X), fitted.guaranteed_
+        assert np.array_equal(sets, fitted.model_.predict_guaranteed(DATA.test.X))
+        assert sets.dtype == np.int64
+        assert TREE.is_closed(sets)
+        assert promise is not None
+        assert promise.recall == 0.6
+        assert promise.rows.tolist() == np.asarray(Y).sum(axis=0).tolist()
+        assert set(np.flatnonzero(sets.any(axis=0)).tolist()) <= set(np.flatnonzero(promise.is_guaranteed).tolist())
+        assert sets.any()
+        fitted.save(tmp_path)
+        loaded = RareNodeClassifier.load(tmp_path)
+        assert loaded.guaranteed_recall == 0.6
+        assert np.array_equal(loaded.predict_guaranteed(DATA.test.X), sets)
+        without = best(cv=0, patience=0, thresholds="fixed").fit(X, Y)
+        assert without.guaranteed_ is None
+        with pytest.raises(ArgumentError, match="no guaranteed sets"):
+            without.predict_guaranteed(X)
+
     def test_one_training_on_all_rows(self) -> None:
         plain = best(cv=0, patience=0, thresholds="fixed", weighting="as_published").fit(X, Y)
         same = classifier(model="mlp+forest", n_trees=5).fit(X, Y)
@@ -400,6 +420,8 @@ class TestOneClass:
         fitted = best(hierarchy=None, epochs=10).fit(X, self.LABELS)
         with pytest.raises(ArgumentError, match="multi-class"):
             fitted.predict_together(X)
+        with pytest.raises(ArgumentError, match="multi-class"):
+            fitted.predict_guaranteed(X)
         assert np.array_equal(fitted.predict(X), fitted.classes_[fitted.predict_proba(X).argmax(axis=1)])
         assert fitted.score(X, self.LABELS) > 0.8
 

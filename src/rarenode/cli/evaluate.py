@@ -63,7 +63,8 @@ def evaluate(
 
     Rows without labels are left out. Scores on rows that the model was trained on are too high, and those on validation
     rows, which early stopping and thresholds use, a little; a note says so where this is known. --thresholds
-    expected_f1 fits thresholds to the probabilities of these rows, without their labels.
+    expected_f1 fits thresholds to the probabilities of these rows, without their labels. --thresholds guaranteed is
+    about guaranteed sets, see `rarenode predict --help`.
 
     The labels of a table are where they were in training. If they were in a file of their own, name that of these rows
     with --labels.
@@ -77,6 +78,7 @@ def evaluate(
       rarenode evaluate runs/folders test_photos/
       rarenode evaluate runs/best
       rarenode evaluate runs/best --thresholds fixed:0.5
+      rarenode evaluate runs/best --thresholds guaranteed
       rarenode evaluate runs/best --split valid --json
       rarenode evaluate runs/mine test.arff
     """

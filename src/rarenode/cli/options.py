@@ -50,7 +50,8 @@ OtherThresholds = Annotated[
     typer.Option(
         "--thresholds",
         metavar="HOW",
-        help="Replace the model's thresholds, without using labels: fixed:0.3, expected_f1, expected_f2, ...",
+        help="Replace the model's thresholds, without using labels: fixed:0.3, expected_f1, expected_f2, ...; or "
+        "guaranteed, for guaranteed sets.",
         show_default="the model's",
     ),
 ]

@@ -83,6 +83,9 @@ def predict(
     decided, so are its ancestors. An artificial root is left out. --thresholds expected_f1 fits thresholds to DATA
     itself, which suits many rows at once. The epistemic uncertainties are 0 for a model with a single member.
 
+    --thresholds guaranteed writes guaranteed sets: they find at least 90 % of a node's rows (--guaranteed-recall of
+    `rarenode fit`), with a probability of 0.9. A node with too few held-out rows for that is in none.
+
     Names of nodes are written as they are. A spreadsheet takes a name that begins with =, +, - or @ for a formula: if
     the hierarchy comes from others, import the CSV file with the column node as text.
 
@@ -94,12 +97,14 @@ def predict(
       rarenode predict runs/go genes.parquet --out submission.tsv --format cafa
       rarenode predict runs/mine new.arff --out predictions.csv
       rarenode predict runs/mine new.arff --out found.csv --decided-only --thresholds expected_f1
+      rarenode predict runs/mine new.arff --out sets.csv --format sets --thresholds guaranteed
       rarenode predict runs/ten cellcycle_FUN --out predictions.parquet --uncertainty epistemic_kl
     """
     # torch takes a second to load, and most commands do not need it
     from rarenode._io.progress import Progress  # noqa: PLC0415
     from rarenode.run import Run  # noqa: PLC0415
     from rarenode.run.predictions import Choice  # noqa: PLC0415
+    from rarenode.thresholds import GUARANTEED  # noqa: PLC0415
 
     opened = Run(run)
     if separator is None:
@@ -122,6 +127,9 @@ def predict(
         if written.without_labels:
             print(f"{counted(written.without_labels, 'row')} without a label: no node is probable enough")
         model = opened.model
+        if thresholds == GUARANTEED and model.guaranteed is not None:
+            print(model.guaranteed.in_words(model.scored))
+            return  # the sets are as large as the guarantee needs
         positives, rows = int(model.training_positives[model.scored].sum()), model.n_training_rows
         usual, here = positives / max(1, rows), written.decided / max(1, written.rows)
         if here > MANY * usual:

@@ -91,6 +91,8 @@ class Settings(BaseModel):
     """Folds for out-of-fold predictions: train once without each fold, then once on all rows. 0: none."""
     holdout: Annotated[float, Field(gt=0, lt=1)] | None = setting(None, "Decisions", main=True)
     """The fraction of rows to hold out instead of cv: faster, but the model learns from fewer rows."""
+    guaranteed_recall: Annotated[float, Field(gt=0, le=0.999)] = setting(0.9, "Decisions")
+    """The share of a node's rows that guaranteed sets are to find, with a probability of 0.9."""
 
     model: str = setting("mlp+forest+neighbours", "Model", main=True)
     """What to train: mlp (an ensemble of perceptrons), forest, neighbours (nearest training rows), or several
@@ -392,7 +394,7 @@ WITHOUT_INFLUENCE = frozenset({"checkpoint_epochs", "checkpoint_minutes", "n_job
 """Settings that cannot change the result, and so may differ when a training is resumed."""
 LATER = (
     "encoder", "image_size", "train_encoder", "encoder_learning_rate", "encoder_batchnorm", "augmentation", "precision",
-    "blend",
+    "blend", "guaranteed_recall",
 )  # fmt: skip
 """Settings that came after the first runs were saved, whose files know their fingerprint without them."""
 BEFORE: Mapping[str, Any] = MappingProxyType({"blend": "geometric"})

@@ -6,7 +6,6 @@ import difflib
 from collections.abc import Sequence
 from inspect import Parameter, Signature
 from pathlib import Path
-from textwrap import fill
 from typing import Any, Self
 
 import numpy as np
@@ -20,32 +19,21 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from rarenode._io.progress import Progress
 from rarenode._io.text import explain
-from rarenode.config import Settings, describe, setting_fields
+from rarenode.config import Settings
 from rarenode.data.dataset import Dataset, scored_nodes
 from rarenode.data.features import as_features, has_columns, has_text, is_frame, select_columns
 from rarenode.data.images import are_images, as_images
 from rarenode.diagnosis import NodeDiagnosis
 from rarenode.errors import ArgumentError, DataError, Interrupted
 from rarenode.estimator.folder import EstimatorFile, read_estimator_file, write_estimator_file
+from rarenode.estimator.parameters import OWN, SETTINGS, check_held_out_rows, parameter_docs
 from rarenode.estimator.targets import class_names, read_targets
 from rarenode.hierarchy import HierarchyLike, as_hierarchy
 from rarenode.metrics import node_scores
 from rarenode.models.encoder import Encoder, as_encoder
+from rarenode.thresholds import GUARANTEED
 from rarenode.training import ShowProgress, TrainedModel, fit_model
 from rarenode.training.model_folder import parameters_fingerprint
-
-SETTINGS = {name: field.default for name, field, *_ in setting_fields() if name != "seed"}
-"""The parameters that are settings, with their defaults; the seed is scikit-learn's ``random_state``."""
-OWN: dict[str, Any] = {"unscored": None, "n_counted": None, "prepare": True, "random_state": None, "verbose": False}
-"""The other keyword parameters."""
-
-
-def _parameter_docs() -> str:
-    lines = [
-        fill(f"{name}: {describe(name)} Default: {default!r}.", 116, initial_indent=" " * 8, subsequent_indent=" " * 12)
-        for name, default in SETTINGS.items()
-    ]
-    return "\n".join(lines).strip()
 
 
 class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -69,6 +57,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         hierarchy_: the hierarchy; flat if none was given.
         classes_: the names of its nodes, in the order of the columns of every result.
         thresholds_: the threshold of each node, in the same order.
+        guaranteed_: the `GuaranteedRecall` of `predict_guaranteed`; None if no rows were held out.
         history_: one record for each epoch of the final training.
         n_iter_: the number of its epochs.
         engine_: the engine that computed the training.
@@ -145,7 +134,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         targets = read_targets(y, hierarchy)
         check_consistent_length(features, targets.Y)
         if eval_set is None:
-            _check_held_out_rows(settings, features.shape[0])
+            check_held_out_rows(settings, features.shape[0])
         elif settings.holdout is not None:
             raise ArgumentError(
                 f"holdout={settings.holdout:g} and eval_set are two ways to get validation rows; use one of them"
@@ -219,6 +208,16 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.one_class_:
             raise ArgumentError("a multi-class problem has no thresholds: the most probable class is predicted")
         return self.model_.predict_together(self._features(X, reset=False), thresholds).astype(np.int64)
+
+    def predict_guaranteed(self, X: Any) -> NDArray[np.int64]:
+        """As `predict`, for guaranteed sets: they find a share of each node's rows, with a probability of 0.9.
+
+        The share is ``guaranteed_recall``. Nodes without a guarantee are in no set; see ``guaranteed_``.
+
+        Raises:
+            ArgumentError: no rows were held out in training, or the problem is multi-class.
+        """
+        return self.predict_together(X, GUARANTEED)
 
     def uncertainty(self, X: Any, kind: str = "gmu") -> NDArray[np.float32]:
         """How uncertain the ensemble is about each node, (rows, nodes); kinds are those of `rarenode.uncertainty`."""
@@ -361,6 +360,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.model_ = model
         self.hierarchy_ = model.hierarchy
         self.thresholds_ = model.decides_with.values
+        self.guaranteed_ = model.guaranteed
         self.history_ = model.history
         self.n_iter_ = len(model.history)
         self.engine_ = model.engine
@@ -372,18 +372,4 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return [self.hierarchy_.index[name] for name in class_names(self.classes_.tolist())]
 
 
-RareNodeClassifier.__doc__ = str(RareNodeClassifier.__doc__).replace("SETTINGS", _parameter_docs(), 1)
-
-
-def _check_held_out_rows(settings: Settings, rows: int) -> None:
-    """Refuse settings for which there are not enough rows, in terms of this estimator's parameters."""
-    if settings.cv is not None and rows < settings.cv:
-        raise ArgumentError(
-            f"cv={settings.cv} needs at least as many rows, got n_samples={rows}; with cv=None, patience=None and "
-            "thresholds='fixed' a model is trained once, on all rows"
-        )
-    if settings.patience is not None and settings.cv is None and settings.holdout is None:
-        raise ArgumentError(
-            f"patience={settings.patience} needs rows that are not trained on; set cv, holdout or eval_set, or "
-            "patience=None"
-        )
+RareNodeClassifier.__doc__ = str(RareNodeClassifier.__doc__).replace("SETTINGS", parameter_docs(), 1)

@@ -91,7 +91,7 @@ NOTHING_SET: Mapping[str, str] = MappingProxyType({"side": "auto", "focus": "non
 """Settings that are null in a record where `Settings` has a word for it."""
 NOT_RECORDED = frozenset({"device", "n_jobs"})
 NO_OTHER_TRAINING = frozenset(
-    {"checkpoint_epochs", "checkpoint_minutes", "engine", "decision", "rule", "holdout", "folds"}
+    {"checkpoint_epochs", "checkpoint_minutes", "engine", "decision", "rule", "holdout", "folds", "guaranteed_recall"}
 )
 """Settings that do not make another training: engines compute the same, and a cell has its own protocol."""
 

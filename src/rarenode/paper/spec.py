@@ -77,7 +77,7 @@ rows; the validation rows are held out, or a part of the training rows where the
 training and validation rows; thresholds are fitted to out-of-fold predictions.
 """
 BY_PROTOCOL: Mapping[str, Any] = MappingProxyType(
-    {"thresholds": "fixed", "rule": "add_ancestors", "holdout": None, "cv": None}
+    {"thresholds": "fixed", "rule": "add_ancestors", "holdout": None, "cv": None, "guaranteed_recall": 0.9}
 )
 """Settings that a spec replaces by protocol and decisions, with their values in a cell."""
 

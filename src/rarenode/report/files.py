@@ -20,7 +20,7 @@ from rarenode.plots.svg import standalone
 from rarenode.report.charts import chart_names, make_charts
 from rarenode.report.page import as_json, page_data, render
 from rarenode.report.run_report import Report
-from rarenode.report.tables import TABLES, Row
+from rarenode.report.tables import TABLES, Row, nodes_table
 from rarenode.training.model_card import plain, to_markdown
 
 
@@ -87,8 +87,7 @@ def _contents(report: Report, data: str) -> Iterator[tuple[str, str]]:
     for name, rows in tables.items():
         if rows:
             yield f"{name}.csv", polars.DataFrame(rows, infer_schema_length=None).write_csv()
-    nodes = [run.nodes.to_frame().insert_column(0, polars.lit(storable(run.name)).alias("run")) for run in report.runs]
-    yield "nodes.csv", polars.concat(nodes).write_csv()
+    yield "nodes.csv", polars.concat(map(nodes_table, report.runs)).write_csv()
     yield "cards.md", "\n".join(to_markdown(plain(run.name), run.card) for run in report.runs)
 
 

@@ -12,12 +12,13 @@ from scipy.special import entr
 
 from rarenode._io.text import counted
 from rarenode.diagnosis import NodeDiagnosis, diagnose
-from rarenode.metrics import cafa_scores, hierarchical_scores_by_aspect, summary
+from rarenode.metrics import cafa_scores, hierarchical_scores_by_aspect, node_scores, summary
 from rarenode.metrics.average_precision import average_precision, precision_at_recalls
 from rarenode.metrics.bootstrap import deviations_over_rows
 from rarenode.models import Output
 from rarenode.report.pictures import Pictures, collect_pictures
-from rarenode.report.run_report import BandCurve, RunReport, UnsureNode, UnsureRow, rarity_bands
+from rarenode.report.run_report import BandCurve, GuaranteedSets, RunReport, UnsureNode, UnsureRow, rarity_bands
+from rarenode.thresholds import GuaranteedRecall, depends_on_rows
 from rarenode.thresholds.calibration_error import BINS, Reliability, reliability
 from rarenode.thresholds.thresholds import Thresholds
 from rarenode.training import TrainedModel
@@ -48,8 +49,8 @@ def report_on_model(
         Y: labels (rows, nodes).
         name: the name of the run.
         rows: which rows these are, in a few words.
-        thresholds: a strategy that needs no labels, such as ``fixed:0.3`` or ``expected_f1``, instead of the model's
-            thresholds; see `TrainedModel.thresholds_for`.
+        thresholds: a strategy that needs no labels, such as ``fixed:0.3`` or ``expected_f1``, or ``guaranteed``,
+            instead of the model's thresholds; see `TrainedModel.thresholds_for`.
         known: (rows, nodes), where labels are known; None: everywhere. Other cells count nowhere.
         ids: the names of the rows.
         pictures: of the rows, if they are pictures: that of the row ``Y[i]`` is number i.
@@ -64,8 +65,8 @@ def report_on_model(
         output,
         name=name,
         rows=rows,
-        thresholds=model.decides_with if thresholds is None else model.thresholds_for(output.probs, thresholds),
-        fitted_here=thresholds is not None,
+        thresholds=model.thresholds_for(output.probs, thresholds),
+        fitted_here=depends_on_rows(thresholds),
         known=known,
         ids=ids,
         pictures=pictures,
@@ -154,6 +155,20 @@ def report_on_predictions(
             known=known,
             ids=ids,
         ),
+        guaranteed=None if model.guaranteed is None else _guaranteed(model, model.guaranteed, Y, probs, known),
+    )
+
+
+def _guaranteed(
+    model: TrainedModel, promise: GuaranteedRecall, Y: Bools, probs: NDArray[Any], known: Bools | None
+) -> GuaranteedSets:
+    sets = promise.thresholds.decide(probs, model.hierarchy)
+    scores = node_scores(Y, sets, known)
+    has = promise.is_guaranteed
+    return GuaranteedSets(
+        promise,
+        size=np.where(has, np.count_nonzero(sets, axis=0) / max(1, len(sets)), np.nan),
+        recall=np.where(has & (scores.support > 0), scores.recall, np.nan),
     )
 
 

@@ -107,7 +107,10 @@ def _notes(runs: Iterable[RunReport]) -> str:
     for run in runs:
         over = f" ± is the standard deviation over {escape(run.deviations_of)}." if run.deviations else ""
         with_rows = f" {run.nodes_with_rows:,} of {run.summary.nodes:,} scored nodes have rows."
-        lines.append(f"<li>{text(run.name)}: {text(run.about)}.{with_rows}{over}</li>")
+        sets = ""
+        if run.guaranteed is not None:
+            sets = f" Guaranteed sets: {escape(run.guaranteed.promise.in_words(run.nodes.scored))}."
+        lines.append(f"<li>{text(run.name)}: {text(run.about)}.{with_rows}{over}{sets}</li>")
     return (
         f'<ul class="notes">{"".join(lines)}</ul><p class="notes">A node is found if it is decided in at least one row '
         "that is labelled with it; a node without rows cannot be found. F1, precision and recall are means over all "

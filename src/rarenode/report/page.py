@@ -26,7 +26,7 @@ from rarenode.plots.svg import CSS
 from rarenode.report import html
 from rarenode.report.charts import Chart
 from rarenode.report.gallery import LINK, Gallery
-from rarenode.report.run_report import Report, RunReport
+from rarenode.report.run_report import GuaranteedSets, Report, RunReport
 
 DIGITS = 4
 ASSETS = files("rarenode.report") / "assets"
@@ -124,8 +124,19 @@ def _run(run: RunReport) -> dict[str, Any]:
             "uncertainty": _rounded(nodes.uncertainty),
             "reason": [keys.index(of[0]) if of else -1 for of in nodes.reasons],
         },
+        "guaranteed": None if run.guaranteed is None else _guaranteed(run.guaranteed),
         "explanations": _explanations(nodes),
         "also": {str(column): [keys.index(r) for r in of[1:]] for column, of in enumerate(nodes.reasons) if of[1:]},
+    }
+
+
+def _guaranteed(sets: GuaranteedSets) -> dict[str, Any]:
+    return {
+        "needed": sets.promise.rows_needed,
+        "rows": sets.promise.rows.tolist(),
+        "threshold": _rounded(sets.promise.thresholds.values),
+        "size": _rounded(sets.size),
+        "recall": _rounded(sets.recall),
     }
 
 

@@ -17,6 +17,7 @@ from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import CafaScores, HierarchicalScores, Summary, rarity_masks
 from rarenode.metrics.bootstrap import Deviations
 from rarenode.report.pictures import RunPictures
+from rarenode.thresholds import GuaranteedRecall
 from rarenode.thresholds.calibration_error import Reliability
 from rarenode.training import EpochRecord
 from rarenode.training.model_card import Card
@@ -63,6 +64,17 @@ class UnsureRow:
 
 
 @dataclass(frozen=True, eq=False)
+class GuaranteedSets:
+    """The guaranteed sets of a model, and how well they do on the rows of a report."""
+
+    promise: GuaranteedRecall
+    size: NDArray[np.float64]
+    """(nodes,): the share of the rows that are in the set of each node; NaN without a guarantee."""
+    recall: NDArray[np.float64]
+    """(nodes,): the share of its own rows that are in its set; NaN also if no row has the node."""
+
+
+@dataclass(frozen=True, eq=False)
 class RunReport:
     """One run. What is not known of it is empty."""
 
@@ -89,6 +101,8 @@ class RunReport:
     """By aspect, F-max and S-min of the probabilities."""
     pictures: RunPictures | None = None
     """If its rows are pictures."""
+    guaranteed: GuaranteedSets | None = None
+    """If the model has any."""
 
     @property
     def hierarchy(self) -> Hierarchy:

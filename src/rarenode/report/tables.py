@@ -8,7 +8,10 @@ from dataclasses import asdict
 from types import MappingProxyType
 
 import numpy as np
+import polars
+from numpy.typing import NDArray
 
+from rarenode._io.text import storable
 from rarenode.diagnosis.examples import Example
 from rarenode.report.charts import RECALLS
 from rarenode.report.pictures import RunPictures
@@ -75,6 +78,28 @@ def _reasons(report: Report) -> Iterator[Row]:
         states, reasons = run.nodes.state.tolist(), run.nodes.reason
         for (state, reason), nodes in sorted(Counter(zip(states, reasons, strict=True)).items()):
             yield {"run": run.name, "state": state, "reason": reason, "nodes": nodes}
+
+
+def nodes_table(run: RunReport) -> polars.DataFrame:
+    """The table of all nodes: `NodeDiagnosis.to_frame`, and the guaranteed sets."""
+    sets, nodes = run.guaranteed, len(run.hierarchy)
+    values = {
+        "guaranteed_threshold": None if sets is None else sets.promise.thresholds.values,
+        "guaranteed_size": None if sets is None else sets.size,
+        "guaranteed_recall": None if sets is None else sets.recall,
+    }
+    found = run.nodes.to_frame().with_columns(
+        polars.Series("held_out_rows", [None] * nodes if sets is None else sets.promise.rows, dtype=polars.Int64),
+        *(
+            polars.Series(name, [None] * nodes if each is None else _or_null(each), dtype=polars.Float64)
+            for name, each in values.items()
+        ),
+    )
+    return found.insert_column(0, polars.lit(storable(run.name)).alias("run"))
+
+
+def _or_null(values: NDArray[np.float64]) -> list[float | None]:
+    return [value if np.isfinite(value) else None for value in values.tolist()]
 
 
 def _training(report: Report) -> Iterator[Row]:
@@ -190,4 +215,4 @@ TABLES: Mapping[str, Callable[[Report], Iterator[Row]]] = MappingProxyType(
         "changes": _changes,
     }
 )
-"""Name -> the rows of a report's table, which may have none. The table of all nodes is `NodeDiagnosis.to_frame`."""
+"""Name -> the rows of a report's table, which may have none. The table of all nodes is `nodes_table`."""

@@ -23,6 +23,7 @@ from rarenode.metrics import (
     summary,
 )
 from rarenode.run.unseen import Unseen
+from rarenode.thresholds import depends_on_rows
 from rarenode.training import TrainedModel
 
 TRAINED_ON = "the model was trained on these rows; scores on new rows will be lower"
@@ -109,7 +110,7 @@ def _evaluate(
     use: Use = "",
     fitted_here: bool = False,
 ) -> Evaluation:
-    chosen = model.decides_with if thresholds is None else model.thresholds_for(probs, thresholds)
+    chosen = model.thresholds_for(probs, thresholds)
     decided = chosen.decide(probs, model.hierarchy)
     with_rows = rows.Y.any(axis=0) & model.scored
     over = (summary(rows.Y, values, scored=with_rows, known=rows.known) for values in (decided, probs))
@@ -128,7 +129,7 @@ def _evaluate(
             probs[:, model.scored],
             None if rows.known is None else rows.known[:, model.scored],
         ),
-        thresholds=chosen.in_words(fitted_here=fitted_here or thresholds is not None),
+        thresholds=chosen.in_words(fitted_here=fitted_here or depends_on_rows(thresholds)),
         trained_on=use == "training",
         note=note_on_use(use, model.settings),
         hierarchical=hierarchical_scores_by_aspect(

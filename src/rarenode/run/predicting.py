@@ -19,6 +19,7 @@ from rarenode.objective.uncertainties import check_kind
 from rarenode.run.model_rows import reading_for, rows_for
 from rarenode.run.predictions import Choice, Predictions, check_output, write_predictions
 from rarenode.run.rows import is_same_file
+from rarenode.thresholds import GUARANTEED, depends_on_rows
 from rarenode.training import TrainedModel
 
 if TYPE_CHECKING:
@@ -49,6 +50,10 @@ class How:
 
     def __post_init__(self) -> None:
         check_kind(self.uncertainty)
+        if self.thresholds == GUARANTEED and self.min_confidence > 0:
+            raise ArgumentError(
+                "guaranteed sets hold less probable nodes too: with min_confidence there would be no guarantee"
+            )
 
 
 def predict_rows(model: TrainedModel, rows: Dataset, how: How) -> Predictions:
@@ -56,7 +61,7 @@ def predict_rows(model: TrainedModel, rows: Dataset, how: How) -> Predictions:
     model.check_match(rows, labels=False)
     output = model.compute(rows.X, uncertainty=how.uncertainty)
     assert output.uncertainty is not None  # noqa: S101 (it was requested)
-    chosen = model.decides_with if how.thresholds is None else model.thresholds_for(output.probs, how.thresholds)
+    chosen = model.thresholds_for(output.probs, how.thresholds)
     scored = model.scored
     probs = output.probs[:, scored]
     return Predictions(
@@ -65,7 +70,7 @@ def predict_rows(model: TrainedModel, rows: Dataset, how: How) -> Predictions:
         probs=probs,
         decided=chosen.decide(output.probs, model.hierarchy)[:, scored] & (probs >= how.min_confidence),
         uncertainty=output.uncertainty[:, scored],
-        thresholds=chosen.in_words(fitted_here=how.thresholds is not None),
+        thresholds=chosen.in_words(fitted_here=depends_on_rows(how.thresholds)),
         ids=rows.ids,
         id_name=(rows.reading.id if rows.reading is not None else None) or _usual_id(rows),
     )
@@ -99,9 +104,8 @@ def predict_into_file(
 
     def predicted() -> Iterator[Predictions]:
         nonlocal rows, without_labels, decided
-        for part, total in _parts(
-            run, data, split, root, at_a_time if how.thresholds is None else None, options, progress
-        ):
+        size = None if depends_on_rows(how.thresholds) else at_a_time
+        for part, total in _parts(run, data, split, root, size, options, progress):
             progress.start("predicting", max(1, total), rows) if not rows else None
             found = predict_rows(model, part, how)
             yield replace(found, first_row=rows)

@@ -165,7 +165,7 @@ class Run:
                 that the model was not trained on: test rows, validation rows, or held-out rows with the predictions
                 that were made for them.
             split: which part of a dataset that has parts; None: test.
-            thresholds: a strategy that needs no labels, instead of the model's thresholds.
+            thresholds: a strategy that needs no labels, or ``guaranteed``, instead of the model's thresholds.
             options: options of a table that differ from those of the training table, such as a file of labels.
             root: the folder that holds the datasets of the catalogue.
 
@@ -197,7 +197,7 @@ class Run:
         Args:
             data: rows, files, a data frame, or a name of the catalogue.
             split: which part of a dataset that has parts; None: test.
-            thresholds: a strategy that needs no labels, instead of the model's thresholds.
+            thresholds: a strategy that needs no labels, or ``guaranteed``, instead of the model's thresholds.
             min_confidence: decide no node that is less probable than this. Labels then end at the deepest node that is
                 probable enough, as people write "Acropora sp." where they cannot tell the species.
             uncertainty: the kind that the result contains; see `rarenode.uncertainty`.
@@ -267,7 +267,7 @@ class Run:
             out: the page to write; None: ``report.html`` in the run's folder.
             data: labelled rows to report on.
             split: which part of a dataset that has parts.
-            thresholds: a strategy that needs no labels, instead of the model's thresholds.
+            thresholds: a strategy that needs no labels, or ``guaranteed``, instead of the model's thresholds.
             options: options of a table that differ from those of the training table, such as a file of labels.
             name: what the run is called on the page; None: its path.
             root: the folder that holds the datasets of the catalogue.

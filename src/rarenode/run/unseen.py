@@ -20,6 +20,7 @@ from rarenode.models import Output
 from rarenode.report import RunReport, report_on_predictions
 from rarenode.run.files import HELD_OUT
 from rarenode.run.rows import pictures_of
+from rarenode.thresholds import depends_on_rows
 from rarenode.training import TrainedModel
 
 if TYPE_CHECKING:
@@ -149,10 +150,10 @@ def report_on_unseen(run: Run, unseen: Unseen, *, name: str, thresholds: str | N
         output,
         name=name,
         rows=unseen.about,
-        thresholds=model.decides_with if thresholds is None else model.thresholds_for(output.probs, thresholds),
+        thresholds=model.thresholds_for(output.probs, thresholds),
         training_rows=unseen.training_support,
         row_numbers=unseen.numbers,
-        fitted_here=unseen.fitted_here or thresholds is not None,
+        fitted_here=unseen.fitted_here or depends_on_rows(thresholds),
         known=rows.known,
         ids=rows.ids,
         pictures=pictures_of(rows),

@@ -10,19 +10,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cached_property
+from itertools import count
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.text import counted
 from rarenode.config.choices import check_strategy_argument, strategy_text
+from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy.labels import as_known, as_label_matrix
+from rarenode.thresholds.coherence import make_coherent
 from rarenode.thresholds.probabilities import ranked
 from rarenode.thresholds.strategy import HeldOut, Strategy
+from rarenode.thresholds.thresholds import Thresholds
 
 Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.9
 """How often a promise holds."""
+GUARANTEED = "guaranteed"
+"""In the place of a strategy: the thresholds of `GuaranteedRecall` that a model keeps beside its own."""
 BAND = 5
 """Nodes are in one band whose expected positives lie between two powers of this."""
 STARTS = (16, 64, 256)
@@ -86,17 +95,75 @@ def most_left_out(n: int, recall: float) -> int | None:
     (None, 0, 5)
     """
     # P(B <= r - 1) must be at most 0.1; r - 1 rows lie below the r-th.
-    found, below, miss = None, 0.0, 1 - recall
+    found, below = None, 0.0
     for left_out in range(n + 1):
         log_term = (
             math.lgamma(n + 1) - math.lgamma(left_out + 1) - math.lgamma(n - left_out + 1)
-            + left_out * math.log(miss) + (n - left_out) * math.log1p(-miss)
+            + left_out * math.log1p(-recall) + (n - left_out) * math.log(recall)
         )  # fmt: skip
         below += math.exp(log_term)
         if below > 1 - CONFIDENCE or left_out == n:
             break
         found = left_out
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class GuaranteedRecall:
+    """For each node a set of rows that holds a share of all rows with the node, with a probability of 0.9.
+
+    The thresholds are those of `RecallGuarantee`. A node has no guarantee if too few held-out rows have it, or if the
+    model gives too many of these a probability of 0. Nor have the nodes below it: sets are coherent, and hold only
+    nodes with a guarantee.
+    """
+
+    recall: float
+    """The share, above 0 and below 1."""
+    thresholds: Thresholds
+    """Infinity for a node without a guarantee."""
+    rows: NDArray[np.int64]
+    """(nodes,): how many held-out rows are known to have each node."""
+
+    @classmethod
+    def fit(cls, recall: float, probs: Any, Y: Any, hierarchy: Hierarchy, *, known: Any = None) -> Self:
+        """Choose the thresholds; the arguments are those of `Strategy.fit`.
+
+        >>> chain = Hierarchy.from_edges([("a", "b")])
+        >>> found = GuaranteedRecall.fit(0.5, [[0.1, 0.1], [0.5, 0.2], [0.7, 0.2], [0.9, 0.8]], [[1, 0]] * 4, chain)
+        >>> found.thresholds.values, found.rows, found.rows_needed
+        (array([0.1, inf]), array([4, 0]), 4)
+        """
+        strategy = RecallGuarantee(recall)
+        fitted = strategy.fit(probs, Y, known=known)
+        labels = as_label_matrix(Y, hierarchy.nodes)
+        cells = as_known(known, labels.shape)
+        rows = np.count_nonzero(labels if cells is None else labels & cells, axis=0)
+        kept = make_coherent(np.isfinite(fitted.values)[None], hierarchy, "drop_orphans")[0]
+        values = np.where(kept, fitted.values, np.inf)
+        return cls(recall, Thresholds(values, "add_ancestors", strategy.name), rows)
+
+    @property
+    def is_guaranteed(self) -> NDArray[np.bool_]:
+        """(nodes,): which nodes have a guarantee."""
+        return np.isfinite(self.thresholds.values)
+
+    @cached_property
+    def rows_needed(self) -> int:
+        """How many held-out rows a node needs at least: 22 for a recall of 0.9."""
+        return next(n for n in count(1) if most_left_out(n, self.recall) is not None)
+
+    def in_words(self, scored: NDArray[np.bool_]) -> str:
+        """How many of the scored nodes have a guarantee, and why others have none."""
+        has, few = self.is_guaranteed & scored, (self.rows < self.rows_needed) & scored
+        nodes, without, too_few = (int(np.count_nonzero(mask)) for mask in (scored, scored & ~has & ~few, few))
+        reasons = [f"{too_few:,} with fewer than {self.rows_needed:,} held-out rows"] if too_few else []
+        if without:
+            reasons.append(f"{without:,} with held-out rows whose probability, or that of an ancestor, is 0")
+        left_out = f"; left out: {' and '.join(reasons)}" if reasons else ""
+        number = int(np.count_nonzero(has))
+        have = "has" if number == 1 else "have"
+        recall = f"a guaranteed recall of {self.recall:g} (with a probability of {CONFIDENCE:g})"
+        return f"{number:,} of {counted(nodes, 'node')} {have} {recall}{left_out}"
 
 
 @dataclass(frozen=True)

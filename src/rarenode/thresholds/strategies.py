@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from rarenode.config.choices import Metric, check_strategy_argument, parse_strategy, strategy_text
 from rarenode.errors import ArgumentError
-from rarenode.thresholds.guarantees import PrecisionGuarantee, RecallGuarantee
+from rarenode.thresholds.guarantees import GUARANTEED, PrecisionGuarantee, RecallGuarantee
 from rarenode.thresholds.probabilities import Ranked, ranked
 from rarenode.thresholds.strategy import HeldOut, Strategy
 
@@ -308,6 +308,17 @@ class TunedPerNode(Strategy):
             share = np.divide(positives, positives + self.shrinkage, out=np.zeros(len(positives)), where=positives > 0)
             values[block.columns] = np.where(positives > 0, _between(expected, tuned, share), expected)
         return values
+
+
+def depends_on_rows(thresholds: str | None) -> bool:
+    """Whether thresholds that replace a model's own are fitted to the rows that are decided; None replaces nothing.
+
+    >>> [depends_on_rows(each) for each in (None, "guaranteed", "fixed:0.3", "expected_f1")]
+    [False, False, False, True]
+    """
+    if thresholds is None or thresholds == GUARANTEED:
+        return False
+    return not isinstance(make_strategy(thresholds), Fixed)
 
 
 def _logit(p: Floats) -> Floats:

@@ -45,7 +45,7 @@ def fit_model(
     resume: bool = False,
     callback: Callback | None = None,
 ) -> Fitted:
-    """Train as often as ``cv`` or ``holdout`` require, and fit the thresholds.
+    """Train as often as ``cv`` or ``holdout`` require, and fit the thresholds and those of guaranteed sets.
 
     With ``cv`` the models of folds are kept in ``folder`` until `remove_folds`, so that resuming trains only what is
     missing. If neither thresholds nor early stopping need held-out rows, the model is trained once, on all rows.
@@ -129,4 +129,7 @@ def _fit(data: Dataset, settings: Settings, valid: Dataset | None, how: How) -> 
         model = train_model(data, settings, **how)
         thresholds = strategy.fit(np.zeros((1, len(data.hierarchy))), rule=settings.rule)
         return Fitted(model.with_thresholds(thresholds), None)
-    return Fitted(held_out.decide(strategy, settings.rule), held_out)
+    model = replace(
+        held_out.decide(strategy, settings.rule), guaranteed=held_out.guarantee(settings.guaranteed_recall)
+    )
+    return Fitted(model, held_out)

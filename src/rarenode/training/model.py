@@ -31,7 +31,7 @@ from rarenode.models import Blend, Mlp, Model, Output
 from rarenode.models.encoder import Encoder
 from rarenode.models.model import Floats, check_input
 from rarenode.objective.uncertainties import check_kind
-from rarenode.thresholds import ExpectedF, Fixed, Thresholds, make_strategy
+from rarenode.thresholds import GUARANTEED, ExpectedF, Fixed, GuaranteedRecall, Thresholds, make_strategy
 from rarenode.training.callbacks import EpochRecord
 from rarenode.training.embedding import embeddings
 from rarenode.training.model_card import Card, make_card, write_card
@@ -75,6 +75,8 @@ class TrainedModel:
     """(nodes,): how many training rows, without clones, have all parents of each node; None in older models."""
     encoder: Encoder | None = None
     """What turns pictures into features, which are then prepared; None if rows are no pictures."""
+    guaranteed: GuaranteedRecall | None = None
+    """What `predict_guaranteed` decides with; None if no rows were held out, and in older models."""
 
     def with_thresholds(self, thresholds: Thresholds) -> Self:
         """The same model, with these thresholds."""
@@ -164,13 +166,37 @@ class TrainedModel:
         probs = self.predict_proba(X)
         return self.thresholds_for(probs, thresholds).decide(probs, self.hierarchy)
 
-    def thresholds_for(self, probs: Any, thresholds: str) -> Thresholds:
-        """Thresholds fitted to probabilities alone, as `predict_together` does."""
+    def predict_guaranteed(self, X: Any) -> NDArray[np.bool_]:
+        """Guaranteed sets (rows, nodes): they find a share of each node's rows, with a probability of 0.9.
+
+        The share is the setting ``guaranteed_recall``. With a node, a set has all its ancestors. Nodes without a
+        guarantee (see ``guaranteed.is_guaranteed``) are in none.
+
+        Raises:
+            ArgumentError: the model was trained without held-out rows, or by an older rarenode.
+        """
+        return self.predict_together(X, GUARANTEED)
+
+    def thresholds_for(self, probs: Any, thresholds: str | None) -> Thresholds:
+        """The model's own thresholds for None, those of guaranteed sets, or others fitted to probabilities alone.
+
+        Raises:
+            ArgumentError: as for `predict_together` and `predict_guaranteed`.
+        """
+        if thresholds is None:
+            return self.decides_with
+        if thresholds == GUARANTEED:
+            if self.guaranteed is None:
+                raise ArgumentError(
+                    "the model has no guaranteed sets: no rows were held out when it was trained, or an older rarenode "
+                    "trained it; train it again, with cv, holdout or validation rows"
+                )
+            return self.guaranteed.thresholds
         strategy = make_strategy(thresholds)
         if not isinstance(strategy, Fixed | ExpectedF):
             raise ArgumentError(
                 f"{strategy.name} needs the labels of held-out rows, so it can only be chosen for training; without "
-                "them choose fixed, fixed:0.3, expected_f1, expected_f2, ..."
+                f"them choose fixed, fixed:0.3, expected_f1, expected_f2, ... or {GUARANTEED}"
             )
         rule = self.settings.rule if self.thresholds is None else self.thresholds.rule
         some = probs if len(probs) else np.zeros((1, len(self.hierarchy)))  # for no rows any thresholds will do
@@ -293,6 +319,7 @@ class TrainedModel:
             n_counted=self.n_counted,
             parents_together=self.parents_together,
             encoder=self.encoder,
+            guaranteed=self.guaranteed,
         )
 
     @classmethod
@@ -328,6 +355,7 @@ class TrainedModel:
             n_counted=record.n_counted,
             parents_together=record.as_parents_together(),
             encoder=None if loaded is None else replace(loaded, device=_usable_device(record.settings.device)),
+            guaranteed=record.as_guaranteed(),
         )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from rarenode._io.text import counted, printable
 from rarenode.metrics import rarity_masks
 from rarenode.training.model_folder import ModelFile
+from rarenode.training.model_records import GuaranteedRecord
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,7 @@ def make_card(record: ModelFile) -> Card:
             "python",
         ),
         Paragraph(_decision(record)),
+        *([] if record.guaranteed is None else [Paragraph(_guaranteed(record, record.guaranteed))]),
         Paragraph(_preparation(record)),
         Heading("Training data"),
         Paragraph(_source(record)),
@@ -198,6 +200,12 @@ def _decision(record: ModelFile) -> str:
     if len(values) == 1 and None not in values:
         return f"A node is decided where its probability is at least {values.pop():g} ({code(strategy)})."
     return f"Every node has its own threshold ({code(strategy)}); decisions are made coherent by {code(rule)}."
+
+
+def _guaranteed(record: ModelFile, guaranteed: GuaranteedRecord) -> str:
+    unscored = set(record.unscored)
+    scored = np.array([node not in unscored for node in record.hierarchy.nodes], dtype=np.bool_)
+    return f"Guaranteed sets, by `model.predict_guaranteed(X)`: {guaranteed.as_guaranteed().in_words(scored)}."
 
 
 def _preparation(record: ModelFile) -> str:

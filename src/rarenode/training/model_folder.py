@@ -16,33 +16,37 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from rarenode._io.arrays import read_arrays, read_shapes, write_arrays
 from rarenode._io.files import is_file, replacing
 from rarenode._io.text import counted, explain
 from rarenode.config import Settings
-from rarenode.config.choices import Rule
 from rarenode.config.settings import BEFORE
-from rarenode.data.preparation import Categories, Preparation
+from rarenode.data.preparation import Preparation
 from rarenode.data.table_options import TableOptions
 from rarenode.errors import ArgumentError, FileFormatError, HierarchyError, MissingFileError
-from rarenode.hierarchy import Hierarchy, Terms
+from rarenode.hierarchy import Hierarchy
 from rarenode.models import MODELS, Model
 from rarenode.models.described import from_description, materialised
-from rarenode.models.encoder import SUMS, Encoder, layout_of
+from rarenode.models.encoder import Encoder, layout_of
 from rarenode.models.model import Layout
-from rarenode.thresholds import Thresholds
+from rarenode.thresholds import GuaranteedRecall, Thresholds
 from rarenode.training.callbacks import EpochRecord
+from rarenode.training.model_records import (
+    Count,
+    EncoderRecord,
+    GuaranteedRecord,
+    HierarchyRecord,
+    PreparationRecord,
+    ThresholdsRecord,
+)
 from rarenode.version import __version__
 
 FILES = PARAMETERS, RECORD, CARD, ENCODER = "model.safetensors", "model.json", "README.md", "encoder.safetensors"
 VERSION = 3
-MOST_STRATEGY_CHARACTERS = 100
 MOST_RECORD_BYTES = 1 << 26
 
-Count = Annotated[int, Field(ge=0, lt=2**63)]
-_Deviation = Annotated[float, Field(gt=0)]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
@@ -53,128 +57,6 @@ class _Head(BaseModel):
 
     format: Literal["rarenode model"]
     version: Annotated[int, Field(ge=1)]
-
-
-class TermsRecord(BaseModel):
-    """The content of `Terms`."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
-
-    titles: tuple[str, ...]
-    namespaces: tuple[str, ...] | None = None
-    aliases: dict[str, str] = {}
-    obsolete: tuple[str, ...] = ()
-    excluded: tuple[str, ...] = ()
-
-    def as_terms(self) -> Terms:
-        """As a `Terms`."""
-        return Terms(
-            self.titles, self.namespaces, self.aliases, frozenset(self.obsolete), frozenset(self.excluded)
-        )
-
-
-class HierarchyRecord(BaseModel):
-    """A hierarchy: names in column order, and edges as pairs of columns, the parent's first."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
-
-    nodes: tuple[str, ...]
-    edges: tuple[tuple[Count, Count], ...]
-    terms: TermsRecord | None = None
-
-    @classmethod
-    def describe(cls, hierarchy: Hierarchy) -> Self:
-        """The record of a hierarchy."""
-        edges = zip(hierarchy.edge_parents.tolist(), hierarchy.edge_children.tolist(), strict=True)
-        terms = hierarchy.terms
-        if terms is None:
-            return cls(nodes=hierarchy.nodes, edges=tuple(edges))
-        described = TermsRecord(
-            titles=terms.titles,
-            namespaces=terms.namespaces,
-            aliases=dict(terms.aliases),
-            obsolete=tuple(sorted(terms.obsolete)),
-            excluded=tuple(sorted(terms.excluded)),
-        )
-        return cls(nodes=hierarchy.nodes, edges=tuple(edges), terms=described)
-
-
-class CategoriesRecord(BaseModel):
-    """The content of `Categories`."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
-
-    levels: tuple[str, ...]
-    pooled: bool
-
-
-class PreparationRecord(BaseModel):
-    """The statistics of a `Preparation`."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
-
-    fill: tuple[float, ...]
-    mean: tuple[float, ...]
-    deviation: tuple[Annotated[float, Field(gt=0)], ...]
-    categories: tuple[CategoriesRecord | None, ...] | None = None
-
-    @property
-    def n_features(self) -> int:
-        """Features, before categories become columns."""
-        return len(self.fill) if self.categories is None else len(self.categories)
-
-    @property
-    def width(self) -> int:
-        """Columns that categories and numbers become."""
-        if self.categories is None:
-            return len(self.fill)
-        return sum(1 if one is None else len(one.levels) + one.pooled for one in self.categories)
-
-    def as_preparation(self) -> Preparation:
-        """As arrays."""
-        fill, mean, deviation = (np.array(each, dtype=np.float64) for each in (self.fill, self.mean, self.deviation))
-        if self.categories is None:
-            return Preparation(fill, mean, deviation)
-        each = (None if one is None else Categories(one.levels, one.pooled) for one in self.categories)
-        return Preparation(fill, mean, deviation, tuple(each))
-
-
-def _one_line(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("it must be one printable line")
-    return text
-
-
-class ThresholdsRecord(BaseModel):
-    """The content of `Thresholds`; null is never."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
-
-    rule: Rule
-    strategy: Annotated[str, Field(max_length=MOST_STRATEGY_CHARACTERS), AfterValidator(_one_line)]
-    values: tuple[Annotated[float, Field(ge=0)] | None, ...]
-
-    def as_thresholds(self) -> Thresholds:
-        """As an array."""
-        values = np.array([np.inf if value is None else value for value in self.values], dtype=np.float64)
-        return Thresholds(values, self.rule, self.strategy)
-
-
-class EncoderRecord(BaseModel):
-    """The content of `Encoder.describe`; the weights are in ``encoder.safetensors``."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
-
-    name: Annotated[str, AfterValidator(_one_line)]
-    config: dict[str, Any] | None
-    resize: Annotated[int, Field(ge=1)]
-    size: Annotated[int, Field(ge=1)]
-    mean: tuple[float, float, float]
-    deviation: tuple[_Deviation, _Deviation, _Deviation]
-    width: Annotated[int, Field(ge=1, lt=2**31)]
-    is_pretrained: bool
-    response: tuple[Annotated[tuple[float, ...], Field(min_length=SUMS, max_length=SUMS)], ...] | None = None
-    """`Encoder.response`; None for an encoder of the transformers library, and in files of an older rarenode."""
 
 
 class ModelFile(BaseModel):
@@ -204,6 +86,7 @@ class ModelFile(BaseModel):
     n_counted: Annotated[int, Field(ge=1)] | None = None
     parents_together: tuple[Count, ...] | None = None
     encoder: EncoderRecord | None = None
+    guaranteed: GuaranteedRecord | None = None
 
     @field_validator("settings", mode="before")
     @classmethod
@@ -231,16 +114,9 @@ class ModelFile(BaseModel):
         n_counted: int | None,
         parents_together: NDArray[np.int64] | None,
         encoder: Encoder | None,
+        guaranteed: GuaranteedRecall | None,
     ) -> Self:
         """The record of a model."""
-        statistics = None
-        if preparation is not None:
-            statistics = PreparationRecord(
-                fill=tuple(preparation.fill.tolist()),
-                mean=tuple(preparation.mean.tolist()),
-                deviation=tuple(preparation.deviation.tolist()),
-                categories=None if preparation.categories is None else tuple(map(_described, preparation.categories)),
-            )
         return cls(
             source=source,
             settings=settings,
@@ -250,7 +126,7 @@ class ModelFile(BaseModel):
             hierarchy=HierarchyRecord.describe(hierarchy),
             unscored=tuple(node for node, counts in zip(hierarchy.nodes, scored.tolist(), strict=True) if not counts),
             training_positives=tuple(training_positives.tolist()),
-            preparation=statistics,
+            preparation=None if preparation is None else PreparationRecord.describe(preparation),
             history=history,
             versions=dict(versions),
             fingerprints=dict(fingerprints),
@@ -261,19 +137,20 @@ class ModelFile(BaseModel):
             n_counted=n_counted,
             parents_together=None if parents_together is None else tuple(parents_together.tolist()),
             encoder=None if encoder is None else EncoderRecord.model_validate(encoder.describe(), strict=False),
+            guaranteed=None if guaranteed is None else GuaranteedRecord.describe(guaranteed),
         )
 
     def as_thresholds(self) -> Thresholds | None:
         """The thresholds, if it has any."""
         return None if self.thresholds is None else self.thresholds.as_thresholds()
 
+    def as_guaranteed(self) -> GuaranteedRecall | None:
+        """The guaranteed sets, if it has any."""
+        return None if self.guaranteed is None else self.guaranteed.as_guaranteed()
+
     def as_parents_together(self) -> NDArray[np.int64] | None:
         """The counts, if it has any."""
         return None if self.parents_together is None else np.array(self.parents_together, dtype=np.int64)
-
-
-def _described(categories: Categories | None) -> CategoriesRecord | None:
-    return None if categories is None else CategoriesRecord(levels=categories.levels, pooled=categories.pooled)
 
 
 def write_model_folder(folder: Path, record: ModelFile, model: Model, card: str, encoder: Encoder | None) -> None:
@@ -421,6 +298,9 @@ def _check_widths(path: Path, record: ModelFile, model: Model) -> None:
     }
     if record.thresholds is not None:
         widths["thresholds"] = (record.thresholds.values, len(record.hierarchy.nodes))
+    if record.guaranteed is not None:
+        for part in ("values", "rows"):
+            widths[f"guaranteed.{part}"] = (getattr(record.guaranteed, part), len(record.hierarchy.nodes))
     if prepared is not None:
         for part in ("fill", "mean", "deviation"):
             widths[f"preparation.{part}"] = (getattr(prepared, part), model.n_features)

@@ -34,7 +34,7 @@ from rarenode.errors import ArgumentError, ResumeError
 from rarenode.models import Blend, BlendWeights, learn_weights, pool
 from rarenode.models.encoder import Encoder
 from rarenode.models.model import Floats
-from rarenode.thresholds import Strategy
+from rarenode.thresholds import GuaranteedRecall, Strategy
 from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.checkpoint import remove_checkpoint
 from rarenode.training.model import TrainedModel
@@ -71,6 +71,10 @@ class OutOfFold:
         """The model, with thresholds that the strategy fits to the held-out predictions."""
         fitted = strategy.fit(self.probs, self.Y, known=self.known, prior=self.prior, rule=rule)
         return self.model.with_thresholds(fitted)
+
+    def guarantee(self, recall: float) -> GuaranteedRecall:
+        """Guaranteed sets, fitted to the held-out predictions."""
+        return GuaranteedRecall.fit(recall, self.probs, self.Y, self.model.hierarchy, known=self.known)
 
 
 def hold_out(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFold:

@@ -42,9 +42,9 @@ REASONS = (
 FIGURES = (
     "state", "training", "rows", "decided", "found", "precision", "recall", "f1", "threshold", "uncertainty", "reason",
 )  # fmt: skip
-Kind = Literal["", "hostile", "bare", "star"]
-"""``hostile`` names, ``bare`` as records of trainings are (no thresholds, no uncertainties, few reasons), or a
-``star``: all but one in one family."""
+Kind = Literal["", "hostile", "bare", "star", "guaranteed"]
+"""``hostile`` names, ``bare`` as records of trainings are (no thresholds, no uncertainties, few reasons), a ``star``:
+all but one in one family, or with ``guaranteed`` sets in the first run."""
 WORDS = (
     "binding", "transport", "regulation", "membrane", "kinase", "activity", "cell", "response", "nuclear", "ribosome",
     "lipid", "protein", "signal", "receptor", "assembly", "metabolic", "process", "transferase", "oxygen", "calcium",
@@ -83,6 +83,8 @@ def sample_data(nodes: int, runs: int, kind: Kind = "") -> Data:
             run["nodes"]["reason"] = [0 if reason == 1 else -1 for reason in run["nodes"]["reason"]]
             run["explanations"] = {}
             del run["also"]
+    if kind == "guaranteed":
+        made[0]["guaranteed"] = sample_guaranteed(training)
     return {"hierarchy": hierarchy, "reasons": reasons, "runs": made}
 
 
@@ -151,6 +153,18 @@ def sample_run(name: str, hierarchy: Data, training: list[int], skill: int, chan
             nodes[key].append(value)
     about = "ensemble of 5, thresholds tuned per node on held-out rows"
     return {"name": name, "about": about, "nodes": nodes, "explanations": explanations, "also": also}
+
+
+def sample_guaranteed(training: list[int]) -> Data:
+    """Nodes with enough rows have a guarantee, but for one in ten, some of whose rows have a probability of 0."""
+    has = [rows >= 22 and column % 10 != 3 for column, rows in enumerate(training)]
+    return {
+        "needed": 22,
+        "rows": training,
+        "threshold": [short(1 / (3 + column)) if each else None for column, each in enumerate(has)],
+        "size": [short(1 / (2 + column % 7)) if each else None for column, each in enumerate(has)],
+        "recall": [short(1 - 0.01 * (column % 9)) if each else None for column, each in enumerate(has)],
+    }
 
 
 def short(value: float) -> float:

@@ -15,6 +15,13 @@ const DETAILS = [
   { label: "Uncertainty", help: "mean over the rows labelled with it or in which it is decided", show: (run, column) => asNumber(run.uncertainty[column]) },
 ];
 
+/** Of guaranteed sets, if there are any. @type {typeof DETAILS} */
+const SET_DETAILS = [
+  { ...SET_FROM, show: guaranteedText },
+  { ...SET_SIZE, show: (run, column) => asPercent(guaranteedValue(run, "size", column)) },
+  { ...SET_RECALL, show: (run, column) => asPercent(guaranteedValue(run, "recall", column)) },
+];
+
 /**
  * @param {Run} run
  * @param {number} column
@@ -75,6 +82,7 @@ class Details {
       this.#place(column),
       ...this.#why(column, true),
       this.#figures(column),
+      ...this.#noGuarantee(column),
       ...this.#why(column, false),
     ];
   }
@@ -143,6 +151,15 @@ class Details {
     return part;
   }
 
+  /**
+   * Why the run shown cannot guarantee to find it.
+   * @param {number} column
+   */
+  #noGuarantee(column) {
+    const why = whyNotGuaranteed(this.choice.run, column);
+    return why ? [element("p", { class: "quiet", text: why })] : [];
+  }
+
   /** @param {number} column */
   #figures(column) {
     const { report, choice } = this;
@@ -150,6 +167,7 @@ class Details {
     const shown = DETAILS.filter(
       ({ label }) => (label !== "Threshold" || report.runs.some((run) => run.hasThresholds)) && (label !== "Uncertainty" || report.runs.some((run) => run.hasUncertainty)),
     );
+    if (hasGuarantees(report)) shown.push(...SET_DETAILS);
     const table = element("table", { class: report.runs.length > 2 ? "figures-table many" : "figures-table" });
     table.style.setProperty("--runs", String(report.runs.length));
     if (several) {

@@ -53,6 +53,16 @@ function scoreColumn(key, label, help, least) {
   return { key, label, help, least, sortBy: value, show: (run, column) => asPercent(value(run, column)), raw: (run, column) => rawNumber(value(run, column)) };
 }
 
+/** @returns {NodeColumn[]} */
+function guaranteedColumns() {
+  /** @type {(key: "threshold" | "size" | "recall", words: {label: string, help: string}, least: number, show?: NodeColumn["show"]) => NodeColumn} */
+  const make = (key, words, least, show) => {
+    const value = (/** @type {Run} */ run, /** @type {number} */ column) => guaranteedValue(run, key, column);
+    return { key: `guaranteed_${key}`, ...words, least, sortBy: value, show: show ?? ((run, column) => asPercent(value(run, column))), raw: (run, column) => rawNumber(value(run, column)) };
+  };
+  return [make("threshold", SET_FROM, 10, guaranteedText), make("size", SET_SIZE, 5.6), make("recall", SET_RECALL, 6.6)];
+}
+
 /**
  * The place of each name in alphabetical order, with numbers by their value.
  * @param {string[]} names
@@ -120,6 +130,7 @@ function nodeColumns(report, choice) {
       raw: (run, column) => rawNumber(run.threshold[column]),
     },
     report.runs.some((run) => run.hasUncertainty) && { key: "uncertainty", label: "Uncertainty", help: "mean over the rows labelled with it or in which it is decided", least: 7.3, sortBy: (run, column) => run.uncertainty[column], show: (run, column) => asNumber(run.uncertainty[column]), raw: (run, column) => rawNumber(run.uncertainty[column]) },
+    ...(hasGuarantees(report) ? guaranteedColumns() : []),
   ];
   return columns.filter((column) => column !== false);
 }

@@ -40,9 +40,20 @@ const NAME_LENGTH = 160;
  * @property {Float64Array} uncertainty NaN: unknown
  * @property {Int8Array} reason the likeliest one's number
  * @property {Record<string, number[]>} also further reasons that apply to a missed node
+ * @property {Guaranteed | null} guaranteed
  * @property {boolean} hasThresholds
  * @property {boolean} hasUncertainty
  * @property {Record<string, string>} explanations
+ */
+
+/**
+ * The guaranteed sets of a model.
+ * @typedef {object} Guaranteed
+ * @property {number} needed held-out rows that a guarantee takes
+ * @property {Float64Array} rows held-out rows with each node
+ * @property {Float64Array} threshold NaN: no guarantee
+ * @property {Float64Array} size share of the rows that are in the set
+ * @property {Float64Array} recall NaN: no row has the node
  */
 
 /**
@@ -50,6 +61,14 @@ const NAME_LENGTH = 160;
  */
 function floats(values) {
   return Float64Array.from(values, (value) => value ?? NaN);
+}
+
+/**
+ * @param {any} raw
+ * @returns {Guaranteed}
+ */
+function readGuaranteed(raw) {
+  return { needed: raw.needed, rows: floats(raw.rows), threshold: floats(raw.threshold), size: floats(raw.size), recall: floats(raw.recall) };
 }
 
 /**
@@ -75,6 +94,7 @@ function readRun(raw) {
     uncertainty,
     reason: Int8Array.from(nodes.reason),
     also: raw.also ?? {},
+    guaranteed: raw.guaranteed ? readGuaranteed(raw.guaranteed) : null,
     hasThresholds: threshold.some((value) => !Number.isNaN(value)),
     hasUncertainty: uncertainty.some((value) => !Number.isNaN(value)),
     explanations: raw.explanations,
