@@ -37,7 +37,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     for name in sys.argv[1:] or DATASETS:
         splits = load_dataset(name)
-        assert splits.valid is not None  # noqa: S101 (the datasets above have validation rows)
+        assert splits.valid is not None  # the datasets above have some
         train, valid = splits.train.with_labels_only(), splits.valid.with_labels_only()
         model = fit_model(train, Settings(n_jobs=1)).model
         positives = train.Y.sum(axis=0)
@@ -99,7 +99,8 @@ def _unseen_children(train: Dataset, valid: Dataset) -> tuple[NDArray[np.int64],
 def _for_parents(probs: Floats, train: Dataset) -> Mapping[str, Floats]:
     """Scores for having some child that is not among the known ones."""
     none_known, highest = np.ones_like(probs), np.zeros_like(probs)
-    for parent, child in zip(train.hierarchy.edge_parents.tolist(), train.hierarchy.edge_children.tolist(), strict=True):
+    edges = zip(train.hierarchy.edge_parents.tolist(), train.hierarchy.edge_children.tolist(), strict=True)
+    for parent, child in edges:
         none_known[:, parent] *= 1 - probs[:, child]
         np.maximum(highest[:, parent], probs[:, child], out=highest[:, parent])
     return {"parent": probs, "parent, no known child": probs * none_known, "parent - best child": probs - highest}

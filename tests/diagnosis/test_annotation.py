@@ -16,6 +16,7 @@ from rarenode.diagnosis.annotation import suggest
 from rarenode.diagnosis.titles import distinct_titles
 from rarenode.hierarchy.dag import Terms
 from rarenode.thresholds import Thresholds
+from tests.strategies import hierarchies
 
 
 def bits(p: float) -> float:
@@ -132,3 +133,25 @@ def test_titles_that_differ_only_where_they_would_be_cut() -> None:
     ends = " > ".join(["Very long name of a group of organisms"] * 2)
     tree = Hierarchy.from_paths([f"A > {ends}", f"B > {ends}"])
     assert len(set(distinct_titles(tree))) == len(tree)
+
+
+@given(hierarchies(), st.data())
+def test_where_to_look_for_a_node(dag: Hierarchy, data: st.DataObject) -> None:
+    """By the node itself or, going up from nodes that no training row has, by the parents met first."""
+    rows = data.draw(st.integers(1, 6))
+    probs = data.draw(hnp.arrays(np.float32, (rows, len(dag)), elements=st.sampled_from([0.0, 0.25, 0.5, 0.75])))
+    training = data.draw(hnp.arrays(np.int64, len(dag), elements=st.integers(0, 1)))
+    found = suggest(dag, training, np.ones(len(dag), dtype=np.bool_), probs=probs, most=len(dag))
+    assert len(found.nodes) == len(dag)
+    for each in found.nodes:
+        level = {each.node}
+        while level and not any(training[dag.index[node]] for node in level):
+            level = {parent for parent, child in dag.edges if child in level}
+        scores = [min((float(probs[row, dag.index[node]]) for node in level), default=0.0) for row in range(rows)]
+        expected = sorted((row for row in range(rows) if scores[row] > 0), key=lambda row: (-scores[row], row))[:3]
+        assert each.look_in == tuple(map(str, expected))
+
+
+def test_nowhere_to_look_without_rows() -> None:
+    flat = Hierarchy.from_edges([], nodes=["a"])
+    assert suggest(flat, np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.bool_)).nodes[0].look_in == ()

@@ -156,7 +156,7 @@ class TestFit:
             ({"engine": "steam"}, "engine"),
             ({"hierarchy": 5}, "hierarchy must be a Hierarchy, a file, nested names .* networkx graph; got int"),
             ({"thresholds": "guess"}, "unknown threshold strategy 'guess'"),
-            ({"cv": 0}, "thresholds=expected_f1 is fitted to held-out rows; set cv or holdout"),
+            ({"cv": 0}, "thresholds=midpoint is fitted to held-out rows; set cv or holdout"),
             ({"rule": "add"}, "rule"),
             ({"holdout": 0.2, "cv": 2}, "holdout and cv are two ways"),
             ({"cv": None, "thresholds": "fixed"}, "patience=5 needs rows that are not trained on; set cv, holdout"),
@@ -210,7 +210,8 @@ class TestFit:
             best(epochs=1, cv=None, holdout=0.2).fit(X, Y, eval_set=(valid.X, valid.Y))
         assert fitted.history_[0].valid is not None
         assert fitted.n_iter_ == len(fitted.history_) <= 6
-        expected = make_strategy("expected_f1").fit(fitted.predict_proba(valid.X))
+        prior = (Y.sum(axis=0) + valid.Y.sum(axis=0)) / (len(Y) + len(valid))
+        expected = make_strategy("midpoint").fit(fitted.model_.predict_proba(valid.X), prior=prior)
         assert np.array_equal(fitted.thresholds_, expected.values)
         by_hand = fit_model(training_rows(), fitted.model_.settings, valid=valid).model
         assert np.array_equal(by_hand.predict_proba(X), fitted.model_.predict_proba(X))
@@ -344,7 +345,7 @@ class TestDecisions:
 
     def test_one_training_on_all_rows(self) -> None:
         plain = best(cv=0, patience=0, thresholds="fixed", weighting="as_published").fit(X, Y)
-        same = classifier(model="mlp+forest", n_trees=5).fit(X, Y)
+        same = classifier(model="mlp+forest+neighbours", n_trees=5).fit(X, Y)
         assert np.array_equal(plain.predict_proba(X), same.predict_proba(X))
 
     def test_too_few_rows(self) -> None:
@@ -362,7 +363,7 @@ class TestDecisions:
         assert ours.score(DATA.test.X, DATA.test.Y) > theirs.score(DATA.test.X, DATA.test.Y)
 
     def test_progress_tells_of_every_training(self, capsys: pytest.CaptureFixture[str]) -> None:
-        best(verbose=True, epochs=1, n_trees=2).fit(X, Y)
+        best(model="mlp+forest", blend="geometric", verbose=True, epochs=1, n_trees=2).fit(X, Y)
         shown = capsys.readouterr().err
         assert [title in shown for title in ("fold 1 of 2", "fold 2 of 2", "all rows")] == [True] * 3
 

@@ -80,6 +80,9 @@ def doctor(
     labelled rows are those of RUN's own data that it was not trained on, as in `rarenode evaluate RUN`; if there are
     none, only nodes with few training rows are listed. The first line says which rows are used.
 
+    "look in" names the rows without labels in which a node is most probable or, if no training row has it, its parents
+    are.
+
     The score of a row to annotate says how much its labels would tell about rare nodes: the sum over nodes of the
     entropy of their probability, in bits, divided by one more than the node's training rows. It is larger for rows that
     leave more open about rarer nodes, and has no meaning but to order rows.
@@ -203,10 +206,12 @@ def _print_suggestions(run: Path, found: Suggestions) -> None:
     print(f"{about}:{missed}")
     if found.nodes:
         nodes = Table(box=SIMPLE_HEAD, title="Nodes to annotate next", title_justify="left")
-        for head in ("node", "training rows", "why"):
+        heads = ["node", "training rows", "why", *(["look in"] if any(node.look_in for node in found.nodes) else [])]
+        for head in heads:
             nodes.add_column(head, justify="right" if head == "training rows" else "left")
         for node in found.nodes:
-            nodes.add_row(printable(node.title), f"{node.training_rows:,}", printable(node.why))
+            cells = (node.title, f"{node.training_rows:,}", node.why, ", ".join(node.look_in))
+            nodes.add_row(*map(printable, cells[: len(heads)]))
         print_table(nodes)
     elif not found.judged:
         print(f"No node has fewer than {FEW_ROWS} training rows.")

@@ -7,6 +7,9 @@ bits, divided by one more than the number of training rows that have the node:
 
 Only the 20 nodes of a row that are worth most count. Rows are chosen one after the other. The three nodes that a chosen
 row would tell most about are then worth half as much in the rest, so that not all rows are about the same few nodes.
+
+To find rows of a node that needs some, look where it is most probable. A model knows nothing about a node that no
+training row has, but its rows have its parents as well, so for such a node look where these are most probable.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from rarenode.hierarchy import Hierarchy
 NODES_OF_A_ROW = 20
 """Only the nodes of a row that count most are looked at."""
 NODES_NAMED = 3
+ROWS_NAMED = 3
 FEW_ROWS = 5
 
 
@@ -47,6 +51,8 @@ class NodeToAnnotate:
     """With a part of its path, or its id, where other nodes have the same title."""
     training_rows: int
     why: str
+    look_in: tuple[str, ...] = ()
+    """Rows without labels that are most likely to have it, the likeliest first."""
 
 
 @dataclass(frozen=True)
@@ -103,11 +109,31 @@ def suggest(
             title=titles[column],
             training_rows=int(training_rows[column]),
             why="few training rows" if diagnosis is None else diagnosis.explain(column),
+            look_in=() if probs is None else _likeliest(hierarchy, training_rows, probs, ids, column),
         )
         for column in order[:most].tolist()
     )
     rows = () if probs is None else _rank_rows(hierarchy, training_rows, scored, probs, ids, most)
     return Suggestions(judged, int(missed.sum()), nodes, rows)
+
+
+def _likeliest(
+    hierarchy: Hierarchy,
+    training_rows: NDArray[np.int64],
+    probs: NDArray[np.float32],
+    ids: Sequence[str] | None,
+    node: int,
+) -> tuple[str, ...]:
+    """The rows in which a node is most probable or, where nothing is known about it, its least probable parent."""
+    columns = [node]
+    while columns and not training_rows[columns].any():
+        above = np.isin(hierarchy.edge_children, columns)
+        columns = np.unique(hierarchy.edge_parents[above]).tolist()
+    if not columns:
+        return ()
+    score = probs[:, columns].min(axis=1)
+    order = np.argsort(-score, kind="stable")[:ROWS_NAMED]
+    return tuple(str(row) if ids is None else ids[row] for row in order.tolist() if score[row] > 0)
 
 
 def _rank_rows(
