@@ -78,7 +78,7 @@ def _similarity(model: TrainedModel, train: Dataset, valid: Dataset) -> Floats:
     """The cosine of each row with the mean of each node's training rows; 0 where it has none."""
     known, new = (np.arcsinh(model.prepare(rows.X)) for rows in (train, valid))
     means = train.Y.T.astype(np.float32) @ known / np.maximum(train.Y.sum(axis=0), 1)[:, None]
-    return _unit(new) @ _unit(means).T
+    return np.asarray(_unit(new) @ _unit(means).T)
 
 
 def _unit(rows: Floats) -> Floats:
@@ -88,7 +88,7 @@ def _unit(rows: Floats) -> Floats:
 def _unseen_children(train: Dataset, valid: Dataset) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Parents with a child that no training row and some validation row has; and which rows have such a child."""
     found = np.zeros_like(valid.Y)
-    unseen = ~train.Y.any(axis=0)
+    unseen = np.count_nonzero(train.Y, axis=0) == 0
     edges = zip(train.hierarchy.edge_parents.tolist(), train.hierarchy.edge_children.tolist(), strict=True)
     for parent, child in edges:
         if unseen[child] and not unseen[parent]:
