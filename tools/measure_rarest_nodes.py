@@ -78,7 +78,8 @@ def _similarity(model: TrainedModel, train: Dataset, valid: Dataset) -> Floats:
     """The cosine of each row with the mean of each node's training rows; 0 where it has none."""
     known, new = (np.arcsinh(model.prepare(rows.X)) for rows in (train, valid))
     means = train.Y.T.astype(np.float32) @ known / np.maximum(train.Y.sum(axis=0), 1)[:, None]
-    return np.asarray(_unit(new) @ _unit(means).T)
+    similarity: Floats = _unit(new) @ _unit(means).T
+    return similarity
 
 
 def _unit(rows: Floats) -> Floats:
