@@ -34,8 +34,8 @@ def draw_rows(labels: Lists, nodes: int, most: int, rng: np.random.Generator) ->
     sizes[nodes] = np.count_nonzero(rarest == nodes)
     chances = _chances(1 / np.sqrt(sizes[rarest]), most)
     certain, others = np.flatnonzero(chances == 1), np.flatnonzero(chances < 1)
-    # Systematic sampling: rows form a line, each as long as its chance, and those are kept in which the points u, u + 1,
-    # u + 2 and so on lie. Rows with the same rarest node are side by side, so each node gets its part, up to rounding.
+    # Systematic sampling: rows form a line, each as long as its chance, and those are kept in which the points u,
+    # u + 1, u + 2 and so on lie. Rows with the same rarest node are side by side, so that each node gets its part.
     others = others[np.lexsort((rng.random(len(others)), rarest[others]))]
     ends = np.cumsum(chances[others])
     points = rng.random() + np.arange(most - len(certain))
@@ -62,5 +62,4 @@ def _chances(importance: Floats, most: int) -> Floats:
     left = np.cumsum(falling[::-1])[::-1]  # the sum of what is not more important
     factors = (most - np.arange(len(falling))) / left  # if so many of the most important are certain
     certain = int(np.argmax(factors * falling < 1))
-    chances: Floats = np.minimum(importance * factors[certain], 1.0)
-    return chances
+    return np.where(importance > falling[certain], 1.0, importance * factors[certain])

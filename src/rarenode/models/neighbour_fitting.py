@@ -1,6 +1,6 @@
 """Fitting `Neighbours`: how far rows are from each other, and which form, scale and metric predict them best.
 
-Every row is predicted from all others, so nothing is held out. Of more than 20,000 rows, some are kept; see `draw_rows`.
+Every row is predicted from all others, so nothing is held out. Of many rows some are kept; see `draw_rows`.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def fit_neighbours(
     Forms and scales are compared by the log loss of up to 1,000 rows, each predicted from all others. The metric is
     learned for the better form; see `learn_metric`. The time is in proportion to rows x rows x features.
 
-    Of more than 20,000 rows so many are kept: all rows of rare nodes, and some of the others, which count more to make up
-    for those that are not; see `draw_rows`. So the time of a fit grows no further, and that of a prediction is in
+    Of more than 20,000 rows, 20,000 are kept: all rows of rare nodes, and some of the others, which count more to make
+    up for those that are not; see `draw_rows`. The time of a fit then grows no further, and that of a prediction is in
     proportion to the rows that are predicted.
 
     Args:
