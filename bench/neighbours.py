@@ -11,7 +11,6 @@ import time
 from typing import Any
 
 import numba
-import numpy as np
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table

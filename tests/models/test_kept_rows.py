@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rarenode import make_hierarchical
-from rarenode.models import Neighbours, fit_neighbours, neighbour_fitting
+from rarenode.models import Neighbours, fit_neighbours, neighbour_fitting, training_labels
 from rarenode.models.kept_rows import draw_rows
 from rarenode.models.training_labels import Lists
 from tests.strategies import closed_labels, hierarchies
@@ -134,3 +134,11 @@ def test_rows_without_any_label(monkeypatch: pytest.MonkeyPatch) -> None:
     assert model.sizes.training_rows == 10
     np.testing.assert_allclose(model.row_weights, 3.0)
     np.testing.assert_array_equal(model.predict_proba(X), np.zeros((30, 3)))
+
+
+def test_weighted_sums_in_blocks_are_those_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    Y, weights = long_tail(50), np.random.default_rng(0).random(50)
+    expected = [sum(weights[row] for row in range(50) if Y[row, node]) for node in range(6)]
+    for cells in (1, 40, 10_000):
+        monkeypatch.setattr(training_labels, "CELLS_AT_A_TIME", cells)
+        np.testing.assert_allclose(training_labels.weighted_sums(weights, Y), expected, rtol=1e-12)

@@ -157,7 +157,7 @@ def pool(parts: Sequence[Floats], weights: Sequence[float], shares: NDArray[np.f
         return np.sqrt(product) if len(parts) == 2 else product ** np.float32(1 / len(parts))
     start_threads()
     pooled = np.empty(parts[0].shape, dtype=np.float32)
-    step = max(CELLS_AT_A_TIME // pooled.shape[1], 1)
+    step = max(CELLS_AT_A_TIME // len(shares), 1)
     for first in range(0, len(pooled), step):
         rows = slice(first, first + step)
         total = np.zeros(pooled[rows].shape)
