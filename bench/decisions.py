@@ -15,7 +15,7 @@ from bench.measuring import in_own_process, measure
 from rarenode.thresholds import make_strategy
 
 ROWS, NODES = 100_000, 4_000
-STRATEGIES = ("global", "expected_f1", "prior", "midpoint", "tuned")
+STRATEGIES = ("global", "expected_f1", "prior", "midpoint", "tuned", "precision:0.2")
 SORT = "sort"
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from rarenode.models import blend_fitting, learn_weights, pool
+from rarenode.models import blend, blend_fitting, learn_weights, pool
 
 Floats = NDArray[np.float64]
 
@@ -102,3 +102,11 @@ def test_nothing_to_learn_from() -> None:
     parts, Y, shares = problem(10, 3, (0.5, 1.0), 0)
     found = learn_weights(parts, Y, shares=shares, scored=np.zeros(3, dtype=np.bool_))
     assert len(found.kept) >= 1
+
+
+def test_a_blend_of_blocks_of_rows_has_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    parts, shares = [rng.random((30, 4), dtype=np.float32) for _ in range(3)], rng.random(4)
+    whole = pool(parts, (0.5, 0.2, 1.0), shares)
+    monkeypatch.setattr(blend, "CELLS_AT_A_TIME", 28)
+    np.testing.assert_array_equal(pool(parts, (0.5, 0.2, 1.0), shares), whole)

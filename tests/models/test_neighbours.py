@@ -281,15 +281,6 @@ def test_of_few_rows_no_metric_is_learned_and_of_many_some_are_drawn(monkeypatch
     assert np.isfinite(found[0]).all()
 
 
-def test_widths_of_many_rows_are_estimated_from_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = np.random.default_rng(0).normal(size=(1000, 4)).astype(np.float32)
-    exact = measure_widths(points)
-    monkeypatch.setattr(neighbours, "MOST_MEASURED", 500)
-    ratios = measure_widths(points) / exact
-    assert 0.9 < np.median(ratios) < 1.1
-    assert ((ratios > 0.4) & (ratios < 2.5)).mean() > 0.99
-
-
 # --- mistakes --------------------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta, binom
 
 from rarenode.errors import ArgumentError
-from rarenode.thresholds import PrecisionGuarantee, RecallGuarantee, guarantees, make_strategy
+from rarenode.thresholds import PrecisionGuarantee, RecallGuarantee, falling, guarantees, make_strategy
 from rarenode.thresholds.guarantees import most_left_out
 
 Floats = NDArray[np.float64]
@@ -90,6 +91,83 @@ def test_a_chosen_threshold_has_the_evidence_and_a_lower_one_was_refused_or_is_n
         if value < math.inf:
             evidence = evidence_by_loops(probs[:, nodes], labels[:, nodes], value, precision)
             assert evidence >= needed * (1 - 1e-9)
+
+
+def lowest_of_all_cells(
+    strategy: PrecisionGuarantee, probs: Floats, labels: NDArray[np.bool_], needed: float, least: float
+) -> float:
+    """The search, with all cells of a band sorted at once."""
+    row, column = np.nonzero(probs >= max(least, np.nextafter(0, 1)))
+    order = np.argsort(-probs[row, column], kind="stable")
+    row, column = row[order], column[order]
+    falling, right = probs[row, column].astype(np.float64), labels[row, column]
+    predicted, hits = np.zeros(len(probs)), np.zeros(len(probs))
+    lowest, done, count = np.inf, 0, guarantees.STARTS[0]
+    waiting, running = list(guarantees.STARTS), False
+    while done < len(falling) and (waiting or running):
+        value = falling[min(count, len(falling)) - 1]
+        end = int(np.searchsorted(-falling, -value, side="right"))
+        np.add.at(predicted, row[done:end], 1.0)
+        np.add.at(hits, row[done:end], right[done:end])
+        done = end
+        begins = False
+        while waiting and end >= waiting[0]:
+            begins = bool(waiting.pop(0))
+        if running or begins:
+            running = strategy._evidence(predicted, hits) >= needed
+            lowest = value if running else lowest
+        count = max(end + 1, math.ceil(end * guarantees.GROWTH))
+    return float(lowest)
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    precision=st.sampled_from([0.05, 0.3, 0.6]),
+    digits=st.sampled_from([1, 3, 16]),
+    single=st.booleans(),
+    chunk=st.sampled_from([(1, 1, 1), (7, 2, 50), (64, 4, 1 << 20)]),
+)
+def test_chunks_of_cells_find_what_a_sort_of_all_finds(
+    seed: int, precision: float, digits: int, single: bool, chunk: tuple[int, int, int]
+) -> None:
+    rng = np.random.default_rng(seed)
+    probs, labels = rows_of(rng, 80, 1.0)
+    probs = (probs if digits == 16 else probs.round(digits)).astype(np.float32 if single else np.float64)
+    probs[:, 1:] *= rng.choice([1.0, 1e-3, 0.0, 1e-300], size=20).astype(probs.dtype)
+    names = ("FIRST_CHUNK", "GROWTH", "MOST_CELLS")
+    strategy = PrecisionGuarantee(precision)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, size in zip(names, chunk, strict=True):
+            patch.setattr(falling, name, size)
+        found = strategy.fit(probs, labels).values
+        patch.setattr(
+            PrecisionGuarantee,
+            "_lowest",
+            lambda self, cells, needed: lowest_of_all_cells(
+                self, cells.probs[:, cells.nodes], cells.labels[:, cells.nodes], needed, cells.least
+            ),
+        )
+        np.testing.assert_array_equal(found, strategy.fit(probs, labels).values)
+
+
+@given(seed=st.integers(0, 2**32), least=st.sampled_from([0.0, 0.2, 0.5]), size=st.integers(1, 40))
+def test_falling_cells_are_all_cells_by_falling_probability(seed: int, least: float, size: int) -> None:
+    rng = np.random.default_rng(seed)
+    probs, labels = rng.random((30, 5)).round(rng.integers(1, 4)), rng.random((30, 5)) < 0.5
+    nodes = np.flatnonzero(rng.random(5) < 0.7)
+    cells = falling.FallingCells(probs, labels, nodes, least)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(falling, "FIRST_CHUNK", size)
+        patch.setattr(falling, "MOST_CELLS", size)
+        chunks = list(cells.chunks())
+    wanted = [(probs[r, c], r, labels[r, c]) for r in range(30) for c in nodes if 0 < probs[r, c] >= least]
+    found = [cell for chunk in chunks for cell in zip(chunk.probs, chunk.rows, chunk.right, strict=True)]
+    assert len(cells) == len(wanted)
+    assert sorted(found) == sorted(wanted)
+    assert [p for p, _, _ in found] == sorted((p for p, _, _ in wanted), reverse=True)
+    assert [chunk.last for chunk in chunks] == np.cumsum([len(chunk.rows) for chunk in chunks]).tolist()
+    for one, after in itertools.pairwise(chunks):
+        assert one.probs[-1] > after.probs[0]  # equal ones are together
 
 
 def rows_of(rng: np.random.Generator, rows: int, truth: float) -> tuple[Floats, NDArray[np.bool_]]:

@@ -40,6 +40,8 @@ MIXED_IN = 0.02
 HIGHEST = 1 - 1e-7
 """The highest probability that has log odds here."""
 MOST_WEIGHT = 100.0
+CELLS_AT_A_TIME = 1 << 22
+"""Cells whose log odds, of 8 bytes each, are in memory."""
 SHARES = "shares"
 _DOUBLE = np.dtype(np.float64)
 
@@ -154,11 +156,14 @@ def pool(parts: Sequence[Floats], weights: Sequence[float], shares: NDArray[np.f
         product = reduce(np.multiply, parts)
         return np.sqrt(product) if len(parts) == 2 else product ** np.float32(1 / len(parts))
     start_threads()
-    total = np.zeros(parts[0].shape)
-    for probs, weight in zip(parts, weights, strict=True):
-        _add_log_odds(np.ascontiguousarray(probs), float(weight), shares, total)
     pooled = np.empty(parts[0].shape, dtype=np.float32)
-    _to_probabilities(total, pooled)
+    step = max(CELLS_AT_A_TIME // len(shares), 1)
+    for first in range(0, len(pooled), step):
+        rows = slice(first, first + step)
+        total = np.zeros(pooled[rows].shape)
+        for probs, weight in zip(parts, weights, strict=True):
+            _add_log_odds(np.ascontiguousarray(probs[rows]), float(weight), shares, total)
+        _to_probabilities(total, pooled[rows])
     return pooled
 
 

@@ -16,7 +16,8 @@ Labels are closed under ancestors, so a parent sums over the rows of its child a
 in a `Forest`, its probability is at least the child's to the last bit. Where labels are unknown, other rows share the
 weight and the max constraint is applied, as there.
 
-A prediction costs a comparison with each training row: rows x training rows x features.
+A prediction costs a comparison with each training row that is kept: rows x training rows x features. That is at most
+20,000, and up to there it is all of them; see `fit_neighbours`.
 """
 
 from __future__ import annotations
@@ -40,8 +41,6 @@ Form = Literal["values", "shape"]
 """What distances are between: transformed values, or the shape of a row, whatever its level and range."""
 NEIGHBOUR = 10
 """Which neighbour's distance sets the width of a neighbourhood."""
-MOST_MEASURED = 20_000
-"""Rows to which distances are measured for widths, at most."""
 LEAST_WIDTH = 1e-4
 """The smallest width, as a share of the usual length of a row."""
 ROWS_AT_A_TIME = 8
@@ -176,16 +175,13 @@ def in_form(X: Floats, form: Form) -> Floats:
 def measure_widths(points: Floats) -> Floats:
     """The distance from each row to its 10th nearest other row.
 
-    With more than 20,000 rows it is estimated: from the distances to as many others, of which a smaller number is
-    nearer. At least it is a ten-thousandth of the usual length of a row, however many rows are equal: smaller
-    distances are rounding.
+    At least it is a ten-thousandth of the usual length of a row, however many rows are equal: smaller distances are
+    rounding.
     """
     start_threads()
     rows = len(points)
-    others = np.arange(rows) if rows <= MOST_MEASURED else np.linspace(0, rows - 1, MOST_MEASURED).astype(np.int64)
-    nearer = NEIGHBOUR if rows <= MOST_MEASURED else max(round(NEIGHBOUR * MOST_MEASURED / rows), 1)
     widths = np.empty(rows, dtype=np.float32)
-    _measure_widths(points, points[others], others, nearer, widths)
+    _measure_widths(points, widths)
     length = math.sqrt(np.einsum("ij,ij->", points, points, dtype=np.float64) / rows)
     return np.maximum(widths, np.float32(LEAST_WIDTH * length or 1.0))
 
@@ -221,7 +217,7 @@ def square_distance(x: Floats, y: Floats) -> np.float32:
 
 
 @compiled()
-def tenth(distances: Floats, skipped: int, nearer: int = NEIGHBOUR) -> np.float32:
+def tenth(distances: Floats, skipped: int) -> np.float32:
     """The 10th smallest, or the largest of fewer; ``skipped`` is left out, and infinite afterwards."""
     others = distances.shape[0]
     if skipped >= 0:
@@ -229,27 +225,22 @@ def tenth(distances: Floats, skipped: int, nearer: int = NEIGHBOUR) -> np.float3
         others -= 1
     if others == 0:
         return np.float32(0)
-    place = min(nearer, others) - 1
+    place = min(NEIGHBOUR, others) - 1
     nth: np.float32 = np.partition(distances, place)[place]
     return nth
 
 
 @compiled(parallel=True)
-def _measure_widths(
-    points: Floats, others: Floats, places: NDArray[np.int64], nearer: int, widths: Floats
-) -> None:
-    """``others`` are the points at ``places``, which rise."""
-    rows, count = points.shape[0], others.shape[0]
+def _measure_widths(points: Floats, widths: Floats) -> None:
+    rows = points.shape[0]
     for block in numba.prange((rows + ROWS_AT_A_TIME - 1) // ROWS_AT_A_TIME):
         first, last = block * ROWS_AT_A_TIME, min(rows, (block + 1) * ROWS_AT_A_TIME)
-        distances = np.empty((ROWS_AT_A_TIME, count), np.float32)
-        for other in range(count):
+        distances = np.empty((ROWS_AT_A_TIME, rows), np.float32)
+        for other in range(rows):
             for row in range(first, last):
-                distances[row - first, other] = square_distance(points[row], others[other])
+                distances[row - first, other] = square_distance(points[row], points[other])
         for row in range(first, last):
-            itself = int(np.searchsorted(places, row))
-            skipped = itself if itself < count and places[itself] == row else -1
-            widths[row] = math.sqrt(tenth(distances[row - first], skipped, nearer))
+            widths[row] = math.sqrt(tenth(distances[row - first], row))
 
 
 @compiled()

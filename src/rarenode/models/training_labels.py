@@ -19,6 +19,8 @@ from rarenode.hierarchy import Hierarchy
 Integers = NDArray[np.int32]
 MOST = 2**31 - 1
 """What an index of 32 bits can reach."""
+CELLS_AT_A_TIME = 1 << 25
+"""Cells of which `weighted_sums` makes a copy of 8 bytes each."""
 
 
 class Lists(NamedTuple):
@@ -58,6 +60,15 @@ def checked_weights(sample_weight: NDArray[np.float32], rows: int) -> NDArray[np
     if weights.shape != (rows,) or not ((weights >= 0) & (weights < np.inf)).all() or not weights.any():
         raise ArgumentError(f"sample_weight must be {counted(rows, 'number')} of at least 0, not all of them 0")
     return weights
+
+
+def weighted_sums(weights: NDArray[np.float64], cells: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """(nodes,): the weight of the rows in which (rows, nodes) is True."""
+    rows, nodes = cells.shape
+    sums, step = np.zeros(nodes), max(CELLS_AT_A_TIME // nodes, 1)
+    for first in range(0, rows, step):
+        sums += weights[first : first + step] @ cells[first : first + step]
+    return sums
 
 
 def overall_share(

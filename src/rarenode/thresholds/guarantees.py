@@ -22,6 +22,7 @@ from rarenode.config.choices import check_strategy_argument, strategy_text
 from rarenode.hierarchy import Hierarchy
 from rarenode.hierarchy.labels import as_known, as_label_matrix
 from rarenode.thresholds.coherence import make_coherent
+from rarenode.thresholds.falling import FallingCells
 from rarenode.thresholds.probabilities import ranked
 from rarenode.thresholds.strategy import HeldOut, Strategy
 from rarenode.thresholds.thresholds import Thresholds
@@ -211,35 +212,40 @@ class PrecisionGuarantee(Strategy):
         for number in bands:
             nodes = np.flatnonzero(possible & (band == number))
             needed = len(STARTS) * len(bands) / (1 - CONFIDENCE)
-            least = self._lowest(rows.probs[:, nodes], rows.labels[:, nodes], math.log(needed), least)
+            least = self._lowest(FallingCells(rows.probs, rows.labels, nodes, least), math.log(needed))
             values[nodes] = least
             if least == np.inf:
                 break
         return values
 
-    def _lowest(self, probs: NDArray[Any], labels: NDArray[np.bool_], needed: float, least: float) -> float:
-        """The lowest threshold of a band, none below ``least``, whose evidence reaches what is needed; or infinity."""
-        row, column = np.nonzero(probs >= max(least, np.nextafter(0, 1)))
-        order = np.argsort(-probs[row, column], kind="stable")
-        row, column = row[order], column[order]
-        falling, right = probs[row, column].astype(np.float64), labels[row, column]
-        predicted, hits = np.zeros(len(probs)), np.zeros(len(probs))
-        lowest, done, count = np.inf, 0, STARTS[0]
+    def _lowest(self, cells: FallingCells, needed: float) -> float:
+        """The lowest threshold of a band whose evidence reaches what is needed; or infinity."""
+        predicted, hits = np.zeros(len(cells.probs)), np.zeros(len(cells.probs))
+        lowest, done, count = np.inf, 0, min(STARTS[0], len(cells))
         waiting, running = list(STARTS), False
-        while done < len(falling) and (waiting or running):
-            value = falling[min(count, len(falling)) - 1]
-            end = int(np.searchsorted(-falling, -value, side="right"))  # a threshold includes all equal ones
-            np.add.at(predicted, row[done:end], 1.0)
-            np.add.at(hits, row[done:end], right[done:end])
-            done = end
-            begins = False
-            while waiting and end >= waiting[0]:
-                begins = bool(waiting.pop(0))
-            if running or begins:
-                running = self._evidence(predicted, hits) >= needed
-                lowest = value if running else lowest
-            count = max(end + 1, math.ceil(end * GROWTH))
-        return lowest
+        for chunk in cells.chunks():
+            while done < chunk.last:
+                end = chunk.last
+                if count <= end:
+                    value = chunk.probs[count - chunk.first - 1]
+                    # A threshold includes all equal ones.
+                    end = chunk.last - int(np.searchsorted(chunk.probs[::-1], value))
+                new = slice(done - chunk.first, end - chunk.first)
+                np.add.at(predicted, chunk.rows[new], 1.0)
+                np.add.at(hits, chunk.rows[new], chunk.right[new])
+                done = end
+                if count > end:  # the next threshold is in another chunk
+                    break
+                begins = False
+                while waiting and end >= waiting[0]:
+                    begins = bool(waiting.pop(0))
+                if running or begins:
+                    running = self._evidence(predicted, hits) >= needed
+                    lowest = value if running else lowest
+                if not (waiting or running):
+                    return float(lowest)
+                count = min(max(end + 1, math.ceil(end * GROWTH)), len(cells))
+        return float(lowest)
 
     def _evidence(self, predicted: Floats, hits: Floats) -> float:
         """The logarithm of the mean product."""

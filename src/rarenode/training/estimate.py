@@ -17,6 +17,7 @@ from rarenode.data.preparation import Preparation
 from rarenode.engines import available_threads
 from rarenode.models.encoder import Encoder
 from rarenode.models.ensemble import MlpEnsemble
+from rarenode.models.neighbour_fitting import MOST_KEPT
 from rarenode.training.embedding import embed
 from rarenode.training.embedding_cache import EmbeddingCache, cache_folder
 from rarenode.training.train import train_model
@@ -110,7 +111,7 @@ def estimate_fit(
     if "forest" in settings.models:
         size += settings.n_trees * rows * (LEAF_ROW + PLACE)
     if "neighbours" in settings.models:
-        size += rows * width * 4 * 2  # points of both forms, of which one is kept
+        size += min(rows, MOST_KEPT) * width * 4 * 2  # points of both forms, of which one is kept
     # An encoder that is trained takes far longer than all else, and nothing here tries it.
     if not (try_it and rows) or (is_images and settings.train_encoder):
         return FitEstimate(size, trainings)
@@ -172,7 +173,7 @@ def _seconds(data: Dataset, settings: Settings) -> float:
         alone = settings.changed({}, **once, model="neighbours")
         few_rows = data.take(np.arange(min(len(data), TRIAL_ROWS)))
         _timed(few_rows, alone)  # compiles
-        total += _timed(few_rows, alone) * (len(data) / len(few_rows)) ** 2
+        total += _timed(few_rows, alone) * (min(len(data), MOST_KEPT) / len(few_rows)) ** 2
     return total
 
 

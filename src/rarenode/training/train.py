@@ -25,6 +25,7 @@ from rarenode.metrics import count_parents_together
 from rarenode.models import Blend, Forest, MlpEnsemble, Model, Neighbours, fit_neighbours, grow_forest
 from rarenode.models.encoder import Encoder
 from rarenode.models.pixels import PixelEncoder
+from rarenode.models.training_labels import weighted_sums
 from rarenode.objective import constrain
 from rarenode.training.callbacks import Callback, EpochRecord
 from rarenode.training.embedding import embeddings, pixels
@@ -147,8 +148,8 @@ def node_shares(data: Dataset) -> NDArray[np.float64]:
     Where labels are unknown a child may have a larger share than its parent, which then gets the child's.
     """
     weights = np.ones(len(data)) if data.sample_weight is None else data.sample_weight.astype(np.float64)
-    known = weights.sum() if data.known is None else weights @ data.known
-    shares = np.minimum(weights @ data.Y / np.maximum(known, 1e-30), 1.0)
+    known = weights.sum() if data.known is None else weighted_sums(weights, data.known)
+    shares = np.minimum(weighted_sums(weights, data.Y) / np.maximum(known, 1e-30), 1.0)
     return shares if data.known is None else constrain(shares[None], data.hierarchy)[0]
 
 
