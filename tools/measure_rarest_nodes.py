@@ -78,12 +78,12 @@ def _similarity(model: TrainedModel, train: Dataset, valid: Dataset) -> Floats:
     """The cosine of each row with the mean of each node's training rows; 0 where it has none."""
     known, new = (np.arcsinh(model.prepare(rows.X)) for rows in (train, valid))
     means = train.Y.T.astype(np.float32) @ known / np.maximum(train.Y.sum(axis=0), 1)[:, None]
-    similarity: Floats = _unit(new) @ _unit(means).T
-    return similarity
+    return _unit(new) @ _unit(means).T
 
 
 def _unit(rows: Floats) -> Floats:
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    unit: Floats = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    return unit
 
 
 def _unseen_children(train: Dataset, valid: Dataset) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
