@@ -43,6 +43,8 @@ NEIGHBOUR = 10
 """Which neighbour's distance sets the width of a neighbourhood."""
 LEAST_WIDTH = 1e-4
 """The smallest width, as a share of the usual length of a row."""
+FEW_FEATURES = 8
+"""Fewer are summed one after the other."""
 ROWS_AT_A_TIME = 8
 """Rows that are compared with a training row while it is in the processor's cache."""
 _INTEGER, _SINGLE, _DOUBLE = np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.float64)
@@ -207,9 +209,27 @@ def _transform(X: Floats, centred: bool, points: Floats) -> None:
                 points[row, i] = (points[row, i] - mean) / length
 
 
-@compiled(fastmath={"reassoc", "contract"})
+@compiled()
 def square_distance(x: Floats, y: Floats) -> np.float32:
-    """Reassociation lets the sum run in vectors. It is the same for every pair of rows, wherever they are."""
+    """The same for every pair of rows, wherever they are and whoever calls."""
+    if x.shape[0] < FEW_FEATURES:
+        return _of_few_features(x, y)
+    return _of_many_features(x, y)
+
+
+@compiled()
+def _of_few_features(x: Floats, y: Floats) -> np.float32:
+    # Without vectors, the compiler may round the relaxed sum in one way now, and in another when it comes from its
+    # cache.
+    total = np.float32(0)
+    for i in range(x.shape[0]):
+        total += (x[i] - y[i]) * (x[i] - y[i])
+    return total
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def _of_many_features(x: Floats, y: Floats) -> np.float32:
+    # Reassociation lets the sum run in vectors.
     total = np.float32(0)
     for i in range(x.shape[0]):
         total += (x[i] - y[i]) * (x[i] - y[i])
