@@ -95,14 +95,14 @@ class TestFit:
         result = run("fit", data, "--out", tmp_path / "run", *QUICK)
         page = tmp_path / "run" / "report.html"
         assert f"{page}: which nodes are found, which are missed, and why" in result.stdout
-        assert "expected_f1" in result.stdout
+        assert "midpoint" in result.stdout
         assert "fold 1 of 2: training 2 epochs" in result.stderr
         assert run("fit", data, "--out", tmp_path / "quiet", *QUICK, "--quiet").output == ""
         plain = succeed("fit", data, "--out", tmp_path / "plain", "--preset", "paper", "--epochs", "1")
         assert f"no report, because all rows were used for training; `rarenode report {tmp_path / 'plain'}" in plain
 
     def test_a_resumed_run_keeps_its_settings(self, trained: Path, data: Path) -> None:
-        assert "expected_f1" in succeed("fit", data, "--out", trained, "--resume", "--no-report")
+        assert "midpoint" in succeed("fit", data, "--out", trained, "--resume", "--no-report")
         told = fail(ResumeError, "fit", data, "--out", trained, "--resume", "--epochs", "9", "--quiet")
         assert "epochs was 2 and is now 9" in told
 

@@ -90,7 +90,7 @@ def test_nodes_without_a_diagnosis_are_those_with_few_training_rows() -> None:
     flat = Hierarchy.from_edges([], nodes=list("abcd"))
     found = suggest(flat, np.array([4, 5, 0, 1]), np.array([True, True, True, False]))
     assert [(node.node, node.training_rows, node.why) for node in found.nodes] == [
-        ("c", 0, "few training rows"), ("a", 4, "few training rows"),
+        ("c", 0, "no training rows: look where its parents are"), ("a", 4, "few training rows"),
     ]  # fmt: skip
     assert found.rows == ()
 

@@ -549,7 +549,7 @@ class TestReport:
             Run.fit(data, other.folder, resume=True)
 
     def test_without_held_out_rows_there_is_none(self, data: Path, tmp_path: Path) -> None:
-        run = Run.fit(data, tmp_path / "run", settings(thresholds="fixed", patience=0))
+        run = Run.fit(data, tmp_path / "run", settings(thresholds="fixed", patience=0, model="mlp"))
         assert not (run.folder / "report.html").exists()
 
     def test_validation_rows_stop_early(self, catalogued: CatalogueEntry, tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 from scipy.sparse import csc_array, csr_array
 
-from rarenode import Hierarchy, constrain, uncertainty
+from rarenode import Hierarchy, constrain, make_hierarchical, uncertainty
+from rarenode.config import Settings
 from rarenode.data.preparation import Preparation
 from rarenode.diagnosis import diagnose
 from rarenode.engines import Adam, Objective, make_engine
@@ -27,8 +28,8 @@ from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFi
 from rarenode.metrics import information_accretion
 from rarenode.models import Blend, Forest, Mlp, grow_forest
 from rarenode.objective.uncertainties import UNCERTAINTIES
-from rarenode.thresholds import ExpectedF, Fixed, Thresholds
-from rarenode.training import TrainedModel, train_model
+from rarenode.thresholds import ExpectedF, Fixed, Thresholds, make_strategy
+from rarenode.training import TrainedModel, fit_model, train_model
 from rarenode.training.model_card import to_markdown
 from tests import oracles
 from tests.training.problem import data, prepared, rows, settings, validation
@@ -664,3 +665,24 @@ def test_a_record_beyond_all_measure_is_not_read(
     monkeypatch.setattr("rarenode.training.model_folder.MOST_RECORD_BYTES", 1000)
     with pytest.raises(FileFormatError, match="more than 1,000 bytes"):
         TrainedModel.load(tmp_path)
+
+
+def test_the_weights_of_a_blend_name_what_was_left_out() -> None:
+    ours = make_hierarchical(rows=200, nodes=12, depth=3, features=4).train
+    how: dict[str, Any] = {"hidden_size": 8, "n_trees": 3, "epochs": 1, "holdout": 0.3, "n_jobs": 1}
+    learned = fit_model(ours, Settings(**how)).model
+    assert list(learned.blend_weights) == ["mlp", "forest", "neighbours"]
+    parts = [part.kind for part in learned.parts]
+    assert [kind for kind, weight in learned.blend_weights.items() if weight > 0] == parts
+    assert fit_model(ours, Settings(**how, blend="geometric")).model.blend_weights == {}
+    assert fit_model(ours, Settings(**how, model="forest")).model.blend_weights == {}
+
+
+@pytest.mark.parametrize("thresholds", ["prior", "midpoint"])
+def test_together_by_the_prior_of_the_training_rows(thresholds: str) -> None:
+    drawn = make_hierarchical(rows=200, nodes=12, depth=3, features=4)
+    model = train_model(drawn.train, Settings(model="forest", n_trees=3))
+    probs = model.predict_proba(drawn.test.X)
+    prior = drawn.train.Y.mean(axis=0)
+    expected = make_strategy(thresholds).fit(probs, prior=prior).decide(probs, drawn.hierarchy)
+    np.testing.assert_array_equal(model.predict_together(drawn.test.X, thresholds), expected)

@@ -86,11 +86,13 @@ def evaluate(
     from rarenode.cli.tables import aspects_table, scores_table  # noqa: PLC0415
     from rarenode.run import Run  # noqa: PLC0415
     from rarenode.run.evaluation import TRAINED_ON  # noqa: PLC0415
+    from rarenode.thresholds import GUARANTEED  # noqa: PLC0415
 
     with warnings.catch_warnings():
         if not as_json:  # the note is printed above the table
             warnings.filterwarnings("ignore", message=f".*{TRAINED_ON}", category=RuntimeWarning)
-        result = Run(run).evaluate(one_or_all(data), split=split, thresholds=thresholds, options=table, root=root)
+        opened = Run(run)
+        result = opened.evaluate(one_or_all(data), split=split, thresholds=thresholds, options=table, root=root)
     scores = result.scores
     if as_json:
         by_rarity, by_depth = (
@@ -114,6 +116,8 @@ def evaluate(
         print(json.dumps(asdict(scores.all) | about, indent=2))
     else:
         print(f"{run} on {Path(result.data)}, {counted(result.rows, 'row')}, thresholds: {result.thresholds}; percent")
+        if thresholds == GUARANTEED and (sets := opened.model.guaranteed) is not None:
+            print(f"{sets.in_words(opened.model.scored)}; the table counts these as never predicted")
         print(_what_counts(result))
         if result.note:
             print(result.note)

@@ -68,11 +68,12 @@ def fit(
 ) -> None:
     """Train a model that predicts which nodes a row has, and save it in the folder RUN.
 
-    --preset best finds many rare nodes at a good F1. It trains an unweighted network with early stopping, blended with
-    a forest, once for each of three folds, and chooses for each node the threshold with the best expected F1 on the
-    out-of-fold predictions. Then it trains once more, on all rows. --holdout 0.2 takes one training instead of four,
-    but the model learns from fewer rows. Where there are validation rows, in VALID or by --partition, one training
-    uses these instead, and --cv and --holdout are refused.
+    --preset best finds many rare nodes at a good F1. It trains an unweighted network with early stopping, a forest and
+    nearest neighbours, once for each of three folds. From the out-of-fold predictions it learns the weights of these
+    models in a blend, leaves out one that does not help, and chooses a threshold for each node. Then it trains once
+    more, on all rows. --holdout 0.2 takes one training instead of four, but the model learns from fewer rows. Where
+    there are validation rows, in VALID or by --partition, one training uses these instead, and --cv and --holdout
+    are refused.
 
     --preset paper is the method of the paper: node weights, one training to the last epoch, a threshold of 0.5; on a
     dataset of the catalogue with the paper's hyperparameters, on pictures with 20 heads as wide as the embedding.

@@ -108,13 +108,17 @@ def suggest(
             node=hierarchy.nodes[column],
             title=titles[column],
             training_rows=int(training_rows[column]),
-            why="few training rows" if diagnosis is None else diagnosis.explain(column),
+            why=diagnosis.explain(column) if diagnosis is not None else _rarity(int(training_rows[column])),
             look_in=() if probs is None else _likeliest(hierarchy, training_rows, probs, ids, column),
         )
         for column in order[:most].tolist()
     )
     rows = () if probs is None else _rank_rows(hierarchy, training_rows, scored, probs, ids, most)
     return Suggestions(judged, int(missed.sum()), nodes, rows)
+
+
+def _rarity(rows: int) -> str:
+    return "few training rows" if rows else "no training rows: look where its parents are"
 
 
 def _likeliest(

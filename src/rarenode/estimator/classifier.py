@@ -61,6 +61,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         history_: one record for each epoch of the final training.
         n_iter_: the number of its epochs.
         engine_: the engine that computed the training.
+        blend_weights_: kind of model -> its weight in the blend, 0 if it was left out; empty if none were learned.
         n_features_in_: columns of X.
         feature_names_in_: their names, if X has names.
 
@@ -364,6 +365,7 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.history_ = model.history
         self.n_iter_ = len(model.history)
         self.engine_ = model.engine
+        self.blend_weights_ = model.blend_weights
         self.classes_ = classes
         self.one_class_ = one_class
 

@@ -146,7 +146,9 @@ class ShowProgress(Callback):
         """See `Callback`."""
         kept = [f"{kinds[place]} {weights.weights[place]:.2f}" for place in weights.kept]
         left_out = [kind for place, kind in enumerate(kinds) if place not in weights.kept]
-        line = f"weights of the blend: {', '.join(kept)}" if len(kept) > 1 else f"{kinds[weights.kept[0]]} alone"
+        line = f"{kinds[weights.kept[0]]} alone"
+        if len(kept) > 1:
+            line = f"weights of log odds in the blend: {', '.join(kept)}"
         if left_out:
             line += f"; left out, as held-out rows are predicted as well without: {', '.join(left_out)}"
         self.progress.line(line)

@@ -31,7 +31,7 @@ from rarenode.models import Blend, Mlp, Model, Output
 from rarenode.models.encoder import Encoder
 from rarenode.models.model import Floats, check_input
 from rarenode.objective.uncertainties import check_kind
-from rarenode.thresholds import GUARANTEED, ExpectedF, Fixed, GuaranteedRecall, Thresholds, make_strategy
+from rarenode.thresholds import GUARANTEED, GuaranteedRecall, Thresholds, make_strategy
 from rarenode.training.callbacks import EpochRecord
 from rarenode.training.embedding import embeddings
 from rarenode.training.model_card import Card, make_card, write_card
@@ -137,6 +137,15 @@ class TrainedModel:
             return tuple(part.compute(prepared).probs for part in self.parts)
 
     @property
+    def blend_weights(self) -> dict[str, float]:
+        """Kind of model -> its weight in the blend, 0 if it was left out; empty if no weights were learned."""
+        if self.settings.blend != "learned" or len(self.settings.models) == 1:
+            return {}
+        weights = self.model.weights if isinstance(self.model, Blend) else (1.0,)
+        learned = dict(zip((part.kind for part in self.parts), weights, strict=False))
+        return {kind: learned.get(kind, 0.0) for kind in self.settings.models} if learned else {}
+
+    @property
     def parts(self) -> tuple[Model, ...]:
         """The models in a blend, or the model itself."""
         return self.model.models if isinstance(self.model, Blend) else (self.model,)
@@ -161,7 +170,7 @@ class TrainedModel:
         decision for a row depends on the other rows, of which there should be many.
 
         Raises:
-            ArgumentError: the strategy needs labels; expected_f1, expected_f2, ... and fixed:0.3 do not.
+            ArgumentError: the strategy needs labels; expected_f1, ..., prior, midpoint and fixed:0.3 do not.
         """
         probs = self.predict_proba(X)
         return self.thresholds_for(probs, thresholds).decide(probs, self.hierarchy)
@@ -193,14 +202,15 @@ class TrainedModel:
                 )
             return self.guaranteed.thresholds
         strategy = make_strategy(thresholds)
-        if not isinstance(strategy, Fixed | ExpectedF):
+        if strategy.needs_labels:
             raise ArgumentError(
                 f"{strategy.name} needs the labels of held-out rows, so it can only be chosen for training; without "
-                f"them choose fixed, fixed:0.3, expected_f1, expected_f2, ... or {GUARANTEED}"
+                f"them choose fixed, fixed:0.3, expected_f1, expected_f2, ..., prior, midpoint or {GUARANTEED}"
             )
         rule = self.settings.rule if self.thresholds is None else self.thresholds.rule
         some = probs if len(probs) else np.zeros((1, len(self.hierarchy)))  # for no rows any thresholds will do
-        return strategy.fit(some, rule=rule)
+        prior = self.training_positives / max(self.n_training_rows, 1)
+        return strategy.fit(some, prior=prior, rule=rule)
 
     def member_probs(self, X: Any) -> Floats:
         """Each network's constrained probabilities, (members, rows, nodes).
