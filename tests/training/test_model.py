@@ -195,7 +195,7 @@ def test_thresholds_may_be_fitted_to_the_rows_themselves(decided: TrainedModel) 
     assert decided.predict_together(X[:0]).shape == (0, 20)
 
 
-@pytest.mark.parametrize("thresholds", ["prior", "tuned", "global", "midpoint", "precision:0.2", "what"])
+@pytest.mark.parametrize("thresholds", ["tuned", "global", "precision:0.2", "what"])
 def test_strategies_that_need_labels_cannot_be_fitted_to_rows_without(decided: TrainedModel, thresholds: str) -> None:
     with pytest.raises(ArgumentError, match=thresholds):
         decided.predict_together(X, thresholds)
