@@ -190,9 +190,19 @@ def _upright(chart: Chart) -> float:
     return 3.4 if chart.kind in SWEPT else 4.2 if chart.kind == "nodes" else 3.0
 
 
+def panel_letter(index: int) -> str:
+    """The letter of a panel, or letters beyond the alphabet.
+
+    >>> panel_letter(0), panel_letter(25), panel_letter(26)
+    ('a', 'z', 'aa')
+    """
+    rounds, place = divmod(index, len(string.ascii_lowercase))
+    return (panel_letter(rounds - 1) if rounds else "") + string.ascii_lowercase[place]
+
+
 def _head(chart: Chart, across: float, index: int | None) -> tuple[str, list[str]]:
     """The title with its letter, and the note in lines."""
-    letter = "" if index is None else f"{string.ascii_lowercase[index]}) "
+    letter = "" if index is None else f"{panel_letter(index)}) "
     title = textwrap.wrap(letter + plain(chart.title, LONGEST_TITLE), int(across * 13))
     return "\n".join(title), textwrap.wrap(plain(chart.note, LONGEST_NOTE), int(across * 17))
 
