@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from rarenode.config import WITHOUT_INFLUENCE, Settings, describe, setting_fields
+from rarenode.config.settings import BEFORE
 from rarenode.errors import ArgumentError, FileFormatError, MissingFileError
 
 # --- declaration -----------------------------------------------------------------------------------------------------
@@ -366,3 +367,11 @@ def test_toml_that_is_not_there(tmp_path: Path) -> None:
         Settings.from_toml(tmp_path / "nowhere")
     with pytest.raises(FileFormatError, match="cannot be read"):
         Settings.from_toml(tmp_path)
+
+
+def test_what_a_file_of_an_older_rarenode_does_not_mention(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text('model = "mlp+forest"\n', encoding="utf-8")
+    assert Settings.from_toml(path, absent=BEFORE).blend == "geometric"
+    path.write_text('model = "mlp+forest"\nblend = "learned"\n', encoding="utf-8")
+    assert Settings.from_toml(path, absent=BEFORE).blend == "learned"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rarenode import Hierarchy
 from rarenode.errors import ArgumentError, DataError, LabelError
 from rarenode.models import Neighbours, fit_neighbours, metric_learning, neighbour_fitting, neighbours
-from rarenode.models.neighbours import Form, in_form, measure_widths
+from rarenode.models.neighbours import Form, add_labels, in_form, measure_widths
 from tests import oracles
 from tests.strategies import closed_labels, hierarchies
 
@@ -320,3 +320,14 @@ def test_a_record_that_cannot_be_used() -> None:
     open_labels = model.arrays() | {"label_columns": np.array([0, 2, 0, 0, 1, 2], dtype=np.int32)}
     with pytest.raises(ArgumentError, match="training row 0 has 'c' but not its parent 'b'"):
         Neighbours.from_arrays(model.describe(), open_labels, CHAIN)
+
+
+def test_rows_that_know_a_node_count_however_small_their_weight() -> None:
+    """The weight of all rows less that of rows with unknown labels is mostly rounding here."""
+    weights = np.concatenate([np.full(7, 1 / 7), [4e-16, 2e-16, 6e-16]])
+    starts = np.array([0] * 8 + [1, 1, 1], dtype=np.int32)  # the eighth row has node 0
+    unknown_starts = np.array([*range(8), 7, 7, 7], dtype=np.int32)  # the first seven do not know
+    sums, unknown = np.empty(1), np.empty(1)
+    columns = np.zeros(1, dtype=np.int32), np.zeros(7, dtype=np.int32)
+    add_labels(weights, starts, columns[0], unknown_starts, columns[1], np.array([0.9]), sums, unknown)
+    assert sums[0] == pytest.approx(4 / 12)

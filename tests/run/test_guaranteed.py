@@ -157,3 +157,10 @@ def test_a_run_without_held_out_rows_says_why_it_has_none(without: Path, new: Pa
 @pytest.mark.parametrize("command", ["predict", "evaluate", "report"])
 def test_help(command: str) -> None:
     assert "guaranteed" in succeed(command, "--help")
+
+
+@pytest.mark.parametrize("choice", [Choice(min_probability=0.5), Choice("cafa")])
+def test_what_would_leave_out_improbable_nodes_is_refused(run: Run, new: Path, tmp_path: Path, choice: Choice) -> None:
+    with pytest.raises(ArgumentError, match="there would be no guarantee"):
+        run.predict_to_file(new, tmp_path / "sets.tsv", choice=choice, thresholds="guaranteed")
+    assert not (tmp_path / "sets.tsv").exists()

@@ -350,14 +350,14 @@ class Settings(BaseModel):
         return values
 
     @classmethod
-    def from_toml(cls, path: Path | str) -> Self:
-        """Read a TOML file; what it does not mention takes its default.
+    def from_toml(cls, path: Path | str, absent: Mapping[str, Any] = MappingProxyType({})) -> Self:
+        """Read a TOML file; what it does not mention takes the value in ``absent``, or its default.
 
         Raises:
             MissingFileError: there is no such file.
             FileFormatError: it is not TOML, or its settings are not valid.
         """
-        values = cls.read_toml(path)
+        values = {**absent, **cls.read_toml(path)}
         try:
             return cls(**values)
         except ArgumentError as error:

@@ -45,6 +45,8 @@ LEAST_WIDTH = 1e-4
 """The smallest width, as a share of the usual length of a row."""
 FEW_FEATURES = 8
 """Fewer are summed one after the other."""
+LITTLE_KNOWN = 1e-9
+"""If rows that know a node have a smaller share of the weight, their weights are added up by themselves."""
 ROWS_AT_A_TIME = 8
 """Rows that are compared with a training row while it is in the processor's cache."""
 _INTEGER, _SINGLE, _DOUBLE = np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.float64)
@@ -313,6 +315,13 @@ def add_labels(
         if not all_known:
             # Exactly 0 if all rows are unknown: the same numbers were added in the same order.
             known = everything - unknown[node]
+            if 0.0 < known < LITTLE_KNOWN * everything:  # what rounding left of the difference
+                known = 0.0
+                for row in range(weights.shape[0]):
+                    start, end = unknown_starts[row], unknown_starts[row + 1]
+                    place = start + np.searchsorted(unknown_columns[start:end], node)
+                    if place == end or unknown_columns[place] != node:
+                        known += weights[row]
             sums[node] = sums[node] / known if known > 0.0 else overall[node]
         sums[node] = min(sums[node], 1.0)  # the weights add up to 1, but for rounding
 

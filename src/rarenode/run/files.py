@@ -23,6 +23,7 @@ from rarenode._io.arrays import Arrays, Layout, read_arrays, read_note, write_ar
 from rarenode._io.files import exists, is_file, replacing
 from rarenode._io.text import explain
 from rarenode.config import Settings
+from rarenode.config.settings import BEFORE
 from rarenode.data.dataset import Dataset
 from rarenode.data.images import are_paths
 from rarenode.data.sources import Data, files_like
@@ -122,7 +123,7 @@ class RunFiles:
     def settings(self) -> Settings | None:
         """The settings that the run was started with; None if the folder contains none."""
         path = self.folder / SETTINGS
-        return Settings.from_toml(path) if exists(path) else None
+        return Settings.from_toml(path, absent=BEFORE) if exists(path) else None
 
     def start(self) -> Start:
         """The files that the run was started with; empty if the folder does not say."""
