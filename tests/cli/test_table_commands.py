@@ -13,7 +13,7 @@ import pytest
 from sklearn.metrics import average_precision_score
 from typer.testing import Result
 
-from rarenode import Dataset, Run
+from rarenode import Dataset, RareNodeClassifier, Run
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.hierarchy import read_hierarchy
 from rarenode.metrics import summary
@@ -379,6 +379,16 @@ class TestDoctorOnARun:
         ids = set(pl.read_csv(survey / "new.csv")["image"])
         assert {row["name"] for row in found["rows"]} <= ids
         assert all(row["why"].startswith("uncertain about ") for row in found["rows"])
+
+    def test_rows_without_labels_for_a_model_that_was_saved_from_python(self, tmp_path: Path) -> None:
+        X, Y = np.random.default_rng(0).normal(size=(40, 2)), np.ones((40, 2), dtype=np.bool_)
+        RareNodeClassifier([("a", "b")], model="mlp", n_members=1, hidden_size=4, epochs=1, holdout=0.5).fit(X, Y).save(
+            tmp_path / "run"
+        )
+        pl.DataFrame({"p": [0.1, 0.2], "q": [0.5, 0.6]}).write_csv(tmp_path / "new.csv")
+        found = json.loads(succeed("doctor", tmp_path / "run", tmp_path / "new.csv", "--json"))
+        assert {row["name"] for row in found["rows"]} <= {"row 0", "row 1"}
+        assert found["judged"] == 0
 
     def test_some_rows_with_labels(self, survey: Path, trained: Path, tmp_path: Path) -> None:
         frame = pl.read_csv(survey / "test.csv")

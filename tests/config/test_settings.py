@@ -110,7 +110,7 @@ def test_the_parts_of_a_model_have_a_fixed_order() -> None:
         ({"n_trees": 2.5}, "n_trees"),
         ({"n_jobs": 0}, "n_jobs: it should be at least 1, or -1 for all cores; got 0"),
         ({"n_jobs": -2}, "n_jobs"),
-        ({"model": "forests"}, "model: unknown model 'forests'; did you mean 'forest'"),
+        ({"model": "forests"}, "model: unknown model 'forests'; did you mean 'forest'\\?$"),
         ({"model": "svm"}, r"model: unknown model 'svm'; choose from mlp, forest, neighbours, or join them with \+"),
         ({"model": "mlp+mlp"}, r"model: model 'mlp\+mlp' names a model twice"),
         ({"model": ""}, "model: unknown model ''"),

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from rarenode import Hierarchy, diagnose
-from rarenode.diagnosis.annotation import suggest
+from rarenode.diagnosis.annotation import LikelyRow, suggest
 from rarenode.diagnosis.titles import distinct_titles
 from rarenode.hierarchy.dag import Terms
 from rarenode.thresholds import Thresholds
@@ -149,7 +149,7 @@ def test_where_to_look_for_a_node(dag: Hierarchy, data: st.DataObject) -> None:
             level = {parent for parent, child in dag.edges if child in level}
         scores = [min((float(probs[row, dag.index[node]]) for node in level), default=0.0) for row in range(rows)]
         expected = sorted((row for row in range(rows) if scores[row] > 0), key=lambda row: (-scores[row], row))[:3]
-        assert each.look_in == tuple(map(str, expected))
+        assert each.look_in == tuple(LikelyRow(str(row), scores[row]) for row in expected)
 
 
 def test_nowhere_to_look_without_rows() -> None:

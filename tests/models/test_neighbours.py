@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -308,6 +312,7 @@ def test_a_record_that_cannot_be_used() -> None:
         ({"form": "other"}, "unknown form 'other'"),
         ({"nodes": 0}, "nodes must be"),
         ({"widths": np.zeros(4, dtype=np.float32)}, "'widths' has 0.0 at 0"),
+        ({"points": np.full_like(model.points, 1e20)}, r"'points' has 1.*e\+20 at 0: it must be from -1e\+12 to"),
         ({"metric": -np.ones(1, dtype=np.float32)}, "'metric' has -1.0 at 0"),
         ({"row_weights": np.array([1.0, 1, -1, 1])}, "'row_weights' has -1.0 at 2"),
         ({"label_columns": model.label_columns + np.int32(7)}, "'label_columns' has 7 at 0"),
@@ -331,3 +336,21 @@ def test_rows_that_know_a_node_count_however_small_their_weight() -> None:
     columns = np.zeros(1, dtype=np.int32), np.zeros(7, dtype=np.int32)
     add_labels(weights, starts, columns[0], unknown_starts, columns[1], np.array([0.9]), sums, unknown)
     assert sums[0] == pytest.approx(4 / 12)
+
+
+def test_compiled_code_from_the_cache_gives_the_same_bits(tmp_path: Path) -> None:
+    """Without vectors, a sum in any order was rounded in one way by a fresh compilation and in another by the cache."""
+    script = """
+import numpy as np
+from rarenode.models.neighbours import measure_widths
+for features in (2, 3, 5, 7):
+    points = np.random.default_rng(0).normal(size=(300, features)).astype(np.float32)
+    print(measure_widths(points).tobytes().hex())
+"""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    fresh, cached = (
+        subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=True).stdout
+        for _ in range(2)
+    )
+    assert len(fresh) > 8 * 1200
+    assert fresh == cached

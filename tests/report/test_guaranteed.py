@@ -91,6 +91,11 @@ def test_the_table_of_nodes_has_columns_for_them_also_beside_a_run_without(tmp_p
     names = ("held_out_rows", "guaranteed_threshold", "guaranteed_size", "guaranteed_recall")
     assert {line[name] for line in first for name in names} == {""}
     assert [int(line["held_out_rows"]) for line in second] == PROMISE.rows.tolist()
+    assert {line["no_guarantee"] for line in (*first, *second[:4])} == {""}
+    assert [line["no_guarantee"] for line in second[4:6]] == [
+        "the probability of held-out rows with it, or with an ancestor, is 0",
+        "21 of 22 held-out rows that it takes",
+    ]
     assert with_sets.guaranteed is not None
     for name, values in zip(names[1:], (VALUES, with_sets.guaranteed.size, with_sets.guaranteed.recall), strict=True):
         shown = [float(line[name]) if line[name] else None for line in second]

@@ -49,7 +49,7 @@ def test_predictions_are_the_sets_of_the_model(run: Run, new: Path) -> None:
     expected = model.guaranteed.thresholds.decide(model.predict_proba(pl.read_csv(new)), model.hierarchy)
     assert np.array_equal(found.decided, expected[:, model.scored])
     assert (found.decided != usual.decided).any()
-    assert found.thresholds == "recall:0.8"  # fitted to other rows than these
+    assert found.thresholds == "guaranteed, recall:0.8"  # fitted to other rows than these
 
 
 def parts_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -95,15 +95,16 @@ def test_a_least_confidence_would_break_the_promise(run: Run, new: Path, tmp_pat
 
 def test_evaluation(run: Run, new: Path) -> None:
     found = run.evaluate(new, thresholds="guaranteed")
-    assert found.thresholds == "recall:0.8"
+    assert found.thresholds == "guaranteed, recall:0.8"
     assert found.scores.all.recall != run.evaluate(new).scores.all.recall
-    assert run.evaluate(thresholds="guaranteed").thresholds == "recall:0.8, fitted to these rows with their labels"
+    here = run.evaluate(thresholds="guaranteed").thresholds
+    assert here == "guaranteed, recall:0.8, fitted to these rows with their labels"
     assert run.evaluate(new, thresholds="fixed:0.3").thresholds == "fixed at 0.3"
 
 
 def test_a_report_decides_with_them_and_tells_of_them(run: Run, new: Path, tmp_path: Path) -> None:
     page = run.report(tmp_path / "sets.html", new, thresholds="guaranteed")
-    assert "thresholds: recall:0.8;" in page.read_text()
+    assert "thresholds: guaranteed, recall:0.8;" in page.read_text()
     nodes = pl.read_csv(tmp_path / "sets_files" / "nodes.csv")
     assert nodes["guaranteed_threshold"].to_list() == nodes["threshold"].to_list()
     assert nodes["guaranteed_threshold"].null_count() > 0
@@ -139,11 +140,11 @@ def test_predict(run: Run, new: Path, tmp_path: Path) -> None:
 
 def test_evaluate_and_report(run: Run, new: Path, tmp_path: Path) -> None:
     told = json.loads(succeed("evaluate", run.folder, new, "--thresholds", "guaranteed", "--json"))
-    assert told["thresholds"] == "recall:0.8"
+    assert told["thresholds"] == "guaranteed, recall:0.8"
     assert told["recall"] == pytest.approx(run.evaluate(new, thresholds="guaranteed").scores.all.recall)
     page = tmp_path / "page.html"
     succeed("report", run.folder, "--data", new, "--thresholds", "guaranteed", "--out", page, "--quiet")
-    assert "thresholds: recall:0.8;" in page.read_text()
+    assert "thresholds: guaranteed, recall:0.8;" in page.read_text()
 
 
 def test_a_run_without_held_out_rows_says_why_it_has_none(without: Path, new: Path, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_thresholds_are_those_of_the_definition(
     found = GuaranteedRecall.fit(recall, probs, labels, hierarchy)
     assert found.thresholds.values.tolist() == thresholds_by_definition(recall, probs, labels, hierarchy)
     assert found.rows.tolist() == [sum(labels[:, column].tolist()) for column in range(len(hierarchy))]
-    assert (found.thresholds.rule, found.thresholds.strategy) == ("add_ancestors", f"recall:{recall}")
+    assert (found.thresholds.rule, found.thresholds.strategy) == ("add_ancestors", f"guaranteed, recall:{recall}")
     assert found.is_guaranteed.tolist() == [not math.isinf(value) for value in found.thresholds.values.tolist()]
 
 

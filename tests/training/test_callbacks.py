@@ -100,7 +100,7 @@ def test_each_training_has_its_title_and_a_forest_is_announced() -> None:
         "fold 2 of 2: training 3",
         "all rows: training 3",
     ]
-    assert lines[2::3] == ["growing 2 trees"] * 3
+    assert lines[2::3] == [f"{title}: growing 2 trees" for title in ("fold 1 of 2", "fold 2 of 2", "all rows")]
 
 
 def test_a_resumed_training_says_so(tmp_path: Any) -> None:

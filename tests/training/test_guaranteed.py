@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,14 @@ def test_sets_have_the_promised_nodes_and_their_ancestors() -> None:
     assert model.predict_guaranteed(X[:0]).shape == (0, 20)
 
 
+def test_nodes_that_are_never_predicted_are_counted() -> None:
+    found = fit_model(rows(), settings(thresholds="recall:0.7", cv=2)).model
+    assert found.thresholds is not None
+    assert found.never_predicted == sum(map(math.isinf, found.thresholds.values.tolist())) > 0
+    assert replace(found, scored=np.isfinite(found.thresholds.values)).never_predicted == 0
+    assert fit_model(rows(), settings(thresholds="fixed", cv=None)).model.never_predicted == 0
+
+
 def test_without_held_out_rows_there_are_none(tmp_path: Path) -> None:
     model = fit_model(rows(), settings(thresholds="fixed", cv=None)).model
     assert model.guaranteed is None
@@ -141,11 +150,11 @@ def test_the_folder_of_an_older_rarenode_has_none(model: TrainedModel, tmp_path:
         ({"recall": 1.0}, r"guaranteed.recall"),
         ({"recall": 0.0}, r"guaranteed.recall"),
         ({"code": "import os"}, r"guaranteed.code"),
+        ({"values": [0.5] * 20, "rows": [7] * 19 + [6]}, r"guaranteed: a node has a threshold and fewer than 7 rows"),
+        ({"values": [None] + [0.5] * 19, "rows": [7] * 20}, r"guaranteed: a node has a threshold, and one of its par"),
     ],
 )
-def test_a_damaged_record_is_refused(
-    model: TrainedModel, tmp_path: Path, changes: dict[str, Any], told: str
-) -> None:
+def test_a_damaged_record_is_refused(model: TrainedModel, tmp_path: Path, changes: dict[str, Any], told: str) -> None:
     model.save(tmp_path)
     record = json.loads((tmp_path / "model.json").read_text())
     record["guaranteed"] |= changes

@@ -143,6 +143,21 @@ def test_half_a_step_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert same(train_model(rows(), settings(), folder=tmp_path, resume=True), undisturbed)
 
 
+@pytest.mark.parametrize(
+    ("model", "function", "says"),
+    [("mlp+forest", "grow_forest", "the forest was grown"), ("mlp+neighbours", "fit_neighbours", "distances .* were")],
+)
+def test_an_interrupt_after_the_network_says_what_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, function: str, says: str
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"rarenode.training.train.{function}", interrupted)
+    with pytest.raises(Interrupted, match=f"stopped while {says}.*; resuming .* networks that are trained are kept"):
+        train_model(rows(), settings(model=model), folder=tmp_path)
+
+
 def test_training_outside_the_main_thread(undisturbed: TrainedModel) -> None:
     with ThreadPoolExecutor(1) as other:
         assert same(other.submit(train_model, rows(), settings()).result(), undisturbed)

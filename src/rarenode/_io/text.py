@@ -78,7 +78,8 @@ def explain(error: ValidationError, record: type[BaseModel]) -> str:
         near = difflib.get_close_matches(place, record.model_fields, n=1)
         return f"unknown setting {place!r}" + (f"; did you mean {near[0]!r}?" if near else "")
     message = problem["msg"].removeprefix("Value error, ")
-    given = "" if problem["type"] == "missing" else f"; got {_short(problem['input'])}"
+    is_said = problem["type"] == "missing" or message.endswith("?")  # "did you mean ...?" names it
+    given = "" if is_said else f"; got {_short(problem['input'])}"
     return f"{place}: {message}{given}" if place else message  # of all values together, which would be no help
 
 

@@ -81,7 +81,7 @@ def doctor(
     none, only nodes with few training rows are listed. The first line says which rows are used.
 
     "look in" names the rows without labels in which a node is most probable or, if no training row has it, its parents
-    are.
+    are, and that probability.
 
     The score of a row to annotate says how much its labels would tell about rare nodes: the sum over nodes of the
     entropy of their probability, in bits, divided by one more than the node's training rows. It is larger for rows that
@@ -185,9 +185,7 @@ def _print_examination(found: Examination, is_read: bool) -> None:
         print("Nothing to worry about.")
 
 
-def _doctor_run(
-    run: Path, data: list[str], table: dict[str, Any], most: int, as_json: bool, root: Path | None
-) -> None:
+def _doctor_run(run: Path, data: list[str], table: dict[str, Any], most: int, as_json: bool, root: Path | None) -> None:
     from rarenode.run import Run  # noqa: PLC0415
     from rarenode.run.doctor import examine_run  # noqa: PLC0415
 
@@ -210,7 +208,7 @@ def _print_suggestions(run: Path, found: Suggestions) -> None:
         for head in heads:
             nodes.add_column(head, justify="right" if head == "training rows" else "left")
         for node in found.nodes:
-            cells = (node.title, f"{node.training_rows:,}", node.why, ", ".join(node.look_in))
+            cells = (node.title, f"{node.training_rows:,}", node.why, ", ".join(map(str, node.look_in)))
             nodes.add_row(*map(printable, cells[: len(heads)]))
         print_table(nodes)
     elif not found.judged:

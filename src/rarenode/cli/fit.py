@@ -141,7 +141,10 @@ def fit(
         return
     model = run.model
     done = f"{counted(run.history[-1].epoch, 'epoch')}, loss {run.history[-1].loss:.5g}; " if run.history else ""
-    print(f"{out}: {done}thresholds: {model.decides_with.in_words()}")
+    never = ""
+    if model.never_predicted:
+        never = f", with which {model.never_predicted:,} of {counted(model.scored.sum(), 'node')} are never predicted"
+    print(f"{out}: {done}thresholds: {model.decides_with.in_words()}{never}")
     page = out / "report.html"
     if report and page.exists():
         print(f"{page}: which nodes are found, which are missed, and why")

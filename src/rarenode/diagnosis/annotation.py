@@ -43,6 +43,19 @@ class RowToAnnotate:
 
 
 @dataclass(frozen=True)
+class LikelyRow:
+    """A row that may have a node."""
+
+    name: str
+    """Its id, or its number."""
+    probability: float
+    """Of the node or, if no training row has it, of its least probable parent."""
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.probability:.2g})"
+
+
+@dataclass(frozen=True)
 class NodeToAnnotate:
     """A node of which more rows are needed."""
 
@@ -51,7 +64,7 @@ class NodeToAnnotate:
     """With a part of its path, or its id, where other nodes have the same title."""
     training_rows: int
     why: str
-    look_in: tuple[str, ...] = ()
+    look_in: tuple[LikelyRow, ...] = ()
     """Rows without labels that are most likely to have it, the likeliest first."""
 
 
@@ -127,7 +140,7 @@ def _likeliest(
     probs: NDArray[np.float32],
     ids: Sequence[str] | None,
     node: int,
-) -> tuple[str, ...]:
+) -> tuple[LikelyRow, ...]:
     """The rows in which a node is most probable or, where nothing is known about it, its least probable parent."""
     columns = [node]
     while columns and not training_rows[columns].any():
@@ -137,7 +150,9 @@ def _likeliest(
         return ()
     score = probs[:, columns].min(axis=1)
     order = np.argsort(-score, kind="stable")[:ROWS_NAMED]
-    return tuple(str(row) if ids is None else ids[row] for row in order.tolist() if score[row] > 0)
+    return tuple(
+        LikelyRow(str(row) if ids is None else ids[row], float(score[row])) for row in order.tolist() if score[row] > 0
+    )
 
 
 def _rank_rows(

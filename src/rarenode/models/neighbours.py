@@ -47,6 +47,8 @@ FEW_FEATURES = 8
 """Fewer are summed one after the other."""
 LITTLE_KNOWN = 1e-9
 """If rows that know a node have a smaller share of the weight, their weights are added up by themselves."""
+MOST_DISTANT = 1e12
+"""Points with larger coordinates are refused: squares of their distances must be finite."""
 ROWS_AT_A_TIME = 8
 """Rows that are compared with a training row while it is in the processor's cache."""
 _INTEGER, _SINGLE, _DOUBLE = np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.float64)
@@ -129,7 +131,8 @@ class Neighbours(RowModel):
             array.flags.writeable = False  # what is checked here must stay true
             object.__setattr__(self, name, array)
         check_arrays(self.arrays(), self.sizes.layout())
-        refuse("points", self.points.ravel(), ~np.isfinite(self.points).ravel(), "it must be finite")
+        wrong = ~(np.abs(self.points) <= MOST_DISTANT)
+        refuse("points", self.points.ravel(), wrong.ravel(), f"it must be from -{MOST_DISTANT:g} to {MOST_DISTANT:g}")
         wrong = ~((self.metric >= 0) & (self.metric <= 1e6))
         refuse("metric", self.metric, wrong, "it must be from 0 to 1e+06")
         wrong = ~((self.widths >= 1e-30) & (self.widths <= 1e30))

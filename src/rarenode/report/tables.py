@@ -90,6 +90,11 @@ def nodes_table(run: RunReport) -> polars.DataFrame:
     }
     found = run.nodes.to_frame().with_columns(
         polars.Series("held_out_rows", [None] * nodes if sets is None else sets.promise.rows, dtype=polars.Int64),
+        polars.Series(
+            "no_guarantee",
+            [None if sets is None else sets.promise.reason(node) or None for node in range(nodes)],
+            dtype=polars.String,
+        ),
         *(
             polars.Series(name, [None] * nodes if each is None else _or_null(each), dtype=polars.Float64)
             for name, each in values.items()

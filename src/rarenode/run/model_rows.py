@@ -93,7 +93,7 @@ def rows_to_examine(run: Run, data: list[str | Path], options: Options, root: Ro
     try:
         return rows_for(run, source, None, root, options, labels=bool(wanted) or reading is None)
     except ArgumentError:
-        if reading is None or (options or {}).get("labels"):
+        if (options or {}).get("labels"):
             raise
         return rows_for(run, source, None, root, options, labels=False)  # the columns of labels are not there
 

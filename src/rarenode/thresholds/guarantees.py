@@ -141,7 +141,7 @@ class GuaranteedRecall:
         rows = np.count_nonzero(labels if cells is None else labels & cells, axis=0)
         kept = make_coherent(np.isfinite(fitted.values)[None], hierarchy, "drop_orphans")[0]
         values = np.where(kept, fitted.values, np.inf)
-        return cls(recall, Thresholds(values, "add_ancestors", strategy.name), rows)
+        return cls(recall, Thresholds(values, "add_ancestors", f"{GUARANTEED}, {strategy.name}"), rows)
 
     @property
     def is_guaranteed(self) -> NDArray[np.bool_]:
@@ -152,6 +152,14 @@ class GuaranteedRecall:
     def rows_needed(self) -> int:
         """How many held-out rows a node needs at least: 22 for a recall of 0.9."""
         return next(n for n in count(1) if most_left_out(n, self.recall) is not None)
+
+    def reason(self, node: int) -> str:
+        """Why a node (its column) has no guarantee; empty if it has one."""
+        if self.is_guaranteed[node]:
+            return ""
+        if self.rows[node] < self.rows_needed:
+            return f"{self.rows[node]:,} of {self.rows_needed:,} held-out rows that it takes"
+        return "the probability of held-out rows with it, or with an ancestor, is 0"
 
     def in_words(self, scored: NDArray[np.bool_]) -> str:
         """How many of the scored nodes have a guarantee, and why others have none."""

@@ -84,6 +84,7 @@ class ShowProgress(Callback):
 
     def __init__(self, progress: Progress | None = None) -> None:
         self.progress = Progress() if progress is None else progress
+        self.title = ""
 
     def on_fit(self, estimate: object) -> None:
         """See `Callback`."""
@@ -93,7 +94,7 @@ class ShowProgress(Callback):
         """See `Callback`."""
         self.plan = plan
         self.is_first = True
-        title = f"{plan.title}: " if plan.title else ""
+        self.title = title = f"{plan.title}: " if plan.title else ""
         resumed = f", resumed after {plan.steps_done:,}" if plan.steps_done else ""
         batches = counted(plan.batches, "batch", "batches")
         self.progress.line(
@@ -136,11 +137,11 @@ class ShowProgress(Callback):
 
     def on_forest(self, trees: int) -> None:
         """See `Callback`."""
-        self.progress.line(f"growing {counted(trees, 'tree')}")
+        self.progress.line(f"{self.title}growing {counted(trees, 'tree')}")
 
     def on_neighbours(self, rows: int) -> None:
         """See `Callback`."""
-        self.progress.line(f"measuring distances between {counted(rows, 'row')}")
+        self.progress.line(f"{self.title}measuring distances between {counted(rows, 'row')}")
 
     def on_blend(self, kinds: Sequence[str], weights: BlendWeights) -> None:
         """See `Callback`."""

@@ -1,5 +1,4 @@
-"""`TrainedModel`: a trained model with everything that belongs to it: preparation, thresholds, and where it comes from.
-"""
+"""`TrainedModel`: a model with what belongs to it: preparation, thresholds, and where it comes from."""
 
 from __future__ import annotations
 
@@ -174,6 +173,11 @@ class TrainedModel:
         """
         probs = self.predict_proba(X)
         return self.thresholds_for(probs, thresholds).decide(probs, self.hierarchy)
+
+    @property
+    def never_predicted(self) -> int:
+        """Scored nodes that the thresholds leave out in all rows, because a guarantee cannot be given for them."""
+        return int(np.count_nonzero(np.isinf(self.decides_with.values) & self.scored))
 
     def predict_guaranteed(self, X: Any) -> NDArray[np.bool_]:
         """Guaranteed sets (rows, nodes): they find a share of each node's rows, with a probability of 0.9.

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from rarenode._io.files import sole_use
+from rarenode._io.text import counted
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
 from rarenode.data.images import Images
@@ -240,6 +241,8 @@ def _naming_what_takes_memory(rows: Dataset, settings: Settings) -> Iterator[Non
             needs.append(f"{', '.join(f'{name}={getattr(settings, name)}' for name in names)} ({size})")
         if "forest" in settings.models:
             needs.append(f"n_trees={settings.n_trees}")
+        if "neighbours" in settings.models:
+            needs.append(f"neighbours among {counted(len(rows), 'row')}")
         raise MemoryError(f"training with {' and '.join(needs)} needs more than there is; choose less") from error
 
 
@@ -265,22 +268,29 @@ def _grow(rows: Dataset, settings: Settings, callback: Callback | None) -> Fores
             hierarchy=rows.hierarchy,
         )
     except KeyboardInterrupt:
-        raise Interrupted(
-            "stopped while the forest was grown; resuming (--resume) begins with it, as networks that are trained are "
-            "kept in the folder"
-        ) from None
+        raise _interrupted("the forest was grown") from None
 
 
 def _find_neighbours(rows: Dataset, settings: Settings, callback: Callback | None) -> Neighbours:
     """Neighbours are rows without clones."""
     if callback is not None:
         callback.on_neighbours(len(rows))
-    with limited_threads(settings.n_jobs, compiled=True):
-        return fit_neighbours(
-            rows.X,
-            rows.Y,
-            seed=settings.seed,
-            sample_weight=rows.sample_weight,
-            known=rows.known,
-            hierarchy=rows.hierarchy,
-        )
+    try:
+        with limited_threads(settings.n_jobs, compiled=True):
+            return fit_neighbours(
+                rows.X,
+                rows.Y,
+                seed=settings.seed,
+                sample_weight=rows.sample_weight,
+                known=rows.known,
+                hierarchy=rows.hierarchy,
+            )
+    except KeyboardInterrupt:
+        raise _interrupted("distances between rows were measured") from None
+
+
+def _interrupted(doing: str) -> Interrupted:
+    return Interrupted(
+        f"stopped while {doing}; resuming (--resume) begins with that, as networks that are trained are kept in the "
+        "folder"
+    )
