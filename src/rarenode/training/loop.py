@@ -25,6 +25,7 @@ from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
 from rarenode.engines import Adam, EncoderTraining, Engine, Objective, make_engine, resolve_device
 from rarenode.errors import ArgumentError, Interrupted, TrainingError
+from rarenode.hierarchy.labels import dense_rows, stack_labels
 from rarenode.metrics import Summary, summary
 from rarenode.models import Mlp, MlpEnsemble, initial_parameters
 from rarenode.models.mlp import mean_probs
@@ -188,7 +189,8 @@ class _Run:
         weights = None if self.settings.schedule == "constant" else self._weights_now()
         row_weights = None if self.rows.sample_weight is None else self.rows.sample_weight[chosen]
         known = None if self.rows.known is None else self.rows.known[chosen]
-        loss = self.engine.step(self.X[self.place[chosen]], self.rows.Y[chosen], weights, row_weights, known)
+        labels = dense_rows(self.rows.Y, chosen)
+        loss = self.engine.step(self.X[self.place[chosen]], labels, weights, row_weights, known)
         at.seconds += perf_counter() - began
         if not math.isfinite(loss):
             raise TrainingError(self._what_went_wrong(f"the loss is {loss}", self._steps + 1))
@@ -331,13 +333,13 @@ def _resampled(rows: Dataset, resampler: Resampler) -> tuple[Dataset, NDArray[np
     what its original does. Features are not copied, for images take much memory: they are found at their places.
     """
     chosen = resampler.resample(rows.counted_Y)
-    rest = np.arange(len(rows.counted_Y), len(rows))
+    rest = np.arange(rows.counted_Y.shape[0], len(rows))
     indices = np.concatenate([chosen.rows, rest])
     resampled = replace(
         rows,
         X=np.empty((len(indices), 0), dtype=rows.X.dtype),
         feature_names=None,
-        Y=np.concatenate([chosen.Y, rows.Y[rest]]),
+        Y=stack_labels([chosen.Y, rows.Y[rest]]),
         ids=None,
         known=None if rows.known is None else rows.known[indices],
         sample_weight=None if rows.sample_weight is None else rows.sample_weight[indices],

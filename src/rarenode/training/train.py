@@ -122,7 +122,7 @@ def train_model(
         settings=settings,
         engine=engine,
         history=history,
-        training_positives=data.Y.sum(axis=0, dtype=np.int64),
+        training_positives=data.support,
         versions=current_versions(),
         fingerprints={
             "rows": data.fingerprint,

@@ -23,6 +23,7 @@ from rarenode.data.readers.row_columns import ids_of, note_on_parts, parts_of, w
 from rarenode.data.table_options import Expected, TableOptions
 from rarenode.errors import ArgumentError, DataError, HierarchyError, LabelError, RarenodeError
 from rarenode.hierarchy import Hierarchy, HierarchyLike
+from rarenode.hierarchy.labels import Labels
 
 MOST_PROBLEMS = 50
 """So many things that are wrong with a table are listed."""
@@ -59,7 +60,7 @@ def read_tables(
 
 def read_labels(
     sources: Sequence[Path | str | Any], options: TableOptions, hierarchy: HierarchyLike | None = None
-) -> tuple[Hierarchy, NDArray[np.bool_], NDArray[np.bool_] | None]:
+) -> tuple[Hierarchy, Labels, NDArray[np.bool_] | None]:
     """The hierarchy, the labels (rows, nodes) and where they are known, without regard to features."""
     table = read_table(sources, partial(text_columns, options, None))
     options = resolve_columns(table, options, labels=True, is_new=True)
