@@ -311,6 +311,10 @@ class Dataset:
         ids = self.ids if self.ids is not None else tuple(str(row) for row in range(len(self)))
         return replace(self, ids=ids).take(np.flatnonzero(self.known.any(axis=1)))
 
+    def with_dense_labels(self) -> Self:
+        """The same rows with a dense Y, as metrics compare with probabilities, which are dense."""
+        return replace(self, Y=dense_rows(self.Y)) if is_sparse(self.Y) else self
+
     @cached_property
     def fingerprint(self) -> str:
         """sha256 of everything that training depends on but the hierarchy, which has its own."""
