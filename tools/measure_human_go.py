@@ -184,7 +184,8 @@ def neighbours(splits: DatasetSplits) -> NDArray[np.float32]:
     shape = (len(splits.test), len(splits.train))
     starts = np.arange(0, rows.size + 1, rows.shape[1])
     sparse = csr_array((weights.ravel(), rows.ravel(), starts), shape=shape) @ csr_array(splits.train.Y, dtype=float)
-    return np.minimum(sparse.toarray(), 1).astype(np.float32)
+    probs: NDArray[np.float32] = np.minimum(sparse.toarray(), 1).astype(np.float32)
+    return probs
 
 
 OTHERS: dict[str, Callable[[DatasetSplits], NDArray[np.float32]]] = {"logistic": logistic, "neighbours": neighbours}
