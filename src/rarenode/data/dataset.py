@@ -21,7 +21,19 @@ from rarenode.data.images import Images, as_images
 from rarenode.data.table_options import TableOptions, table_options
 from rarenode.errors import ArgumentError, DataError, LabelError
 from rarenode.hierarchy import Hierarchy, HierarchyLike, as_hierarchy
-from rarenode.hierarchy.labels import as_known, as_label_sets
+from rarenode.hierarchy.labels import (
+    MOST_DENSE_CELLS,
+    Labels,
+    as_known,
+    as_label_sets,
+    as_sparse_labels,
+    count_labels,
+    dense_rows,
+    is_sparse,
+    row_blocks,
+    stack_labels,
+    take_known,
+)
 
 ROOT = "root"
 """The name of the artificial root that tree-shaped benchmark files have."""
@@ -37,8 +49,9 @@ class Dataset:
     X: Any
     """(rows, features): a float array, NaN where a value is missing; a scipy sparse matrix; a polars data frame with
     numbers and categories; or `Images`. See `as_features` for what becomes one of these."""
-    Y: NDArray[np.bool_]
-    """(rows, nodes), closed under ancestors."""
+    Y: Labels
+    """(rows, nodes), closed under ancestors: an array of booleans, or a scipy CSR array of booleans, which readers make
+    of labels that would take much memory. Training takes both and gives the same model."""
     hierarchy: Hierarchy
     scored: NDArray[np.bool_]
     """(nodes,): which nodes count in the loss and in the metrics; an artificial root does not."""
@@ -69,7 +82,8 @@ class Dataset:
         X, names = as_features(self.X)
         object.__setattr__(self, "X", X)
         object.__setattr__(self, "feature_names", names if self.feature_names is None else self.feature_names)
-        object.__setattr__(self, "Y", np.asarray(self.Y))
+        sparse = is_sparse(self.Y)
+        object.__setattr__(self, "Y", as_sparse_labels(self.Y, self.hierarchy.nodes) if sparse else np.asarray(self.Y))
         object.__setattr__(self, "scored", np.asarray(self.scored))
         nodes = len(self.hierarchy)
         if self.Y.dtype != np.bool_ or self.Y.ndim != 2 or self.Y.shape[1] != nodes:
@@ -77,7 +91,7 @@ class Dataset:
                 f"Y must be boolean of the shape (rows, {nodes}); got {self.Y.dtype} {self.Y.shape}. "
                 "Dataset.from_arrays also takes 0 and 1"
             )
-        rows = len(self.Y)
+        rows = len(self)
         if len(self.X.shape) != 2 or self.X.shape[0] != rows:
             raise DataError(
                 f"X must have the shape ({rows}, features), as Y has {counted(rows, 'row')}; got {self.X.shape}"
@@ -103,10 +117,12 @@ class Dataset:
         object.__setattr__(self, "known", known)
         if known is None:
             return
-        wrong = self.Y & ~known
-        if wrong.any():
-            row, node = np.argwhere(wrong)[0].tolist()
-            raise LabelError(f"row {row} has the label {self.hierarchy.nodes[node]!r}, which known says is unknown")
+        for rows, labels in row_blocks(self.Y):
+            wrong = labels & ~known[rows]
+            if wrong.any():
+                row, node = np.argwhere(wrong)[0].tolist()
+                name = self.hierarchy.nodes[node]
+                raise LabelError(f"row {rows.start + row} has the label {name!r}, which known says is unknown")
 
     @classmethod
     def from_arrays(
@@ -124,7 +140,7 @@ class Dataset:
 
         Args:
             X: (rows, features), NaN where missing.
-            Y: (rows, nodes) of 0 and 1; or label sets, the names of the nodes of each row.
+            Y: (rows, nodes) of 0 and 1, dense or sparse; or label sets, the names of the nodes of each row.
             hierarchy: of the labels, as in `read`.
             unscored: nodes that count neither in the loss nor in the metrics; None: an artificial root.
             feature_names: names of the columns of X.
@@ -139,7 +155,7 @@ class Dataset:
         hierarchy = as_hierarchy(hierarchy)
         sets = as_label_sets(Y)
         if sets is not None:
-            Y = hierarchy.encode(sets)
+            Y = hierarchy.encode(sets, sparse=len(sets) * len(hierarchy) > MOST_DENSE_CELLS)
         return cls(
             X=X,
             Y=hierarchy.close(Y).astype(np.bool_),
@@ -203,7 +219,7 @@ class Dataset:
         return replace(made, ids=pictures.names if len(set(pictures.names)) == len(pictures) else None)
 
     def __len__(self) -> int:
-        return len(self.Y)
+        return int(self.Y.shape[0])
 
     def __repr__(self) -> str:
         title = f"{self.name}: " if self.name else ""
@@ -216,7 +232,7 @@ class Dataset:
         return int(self.X.shape[1])
 
     @property
-    def targets(self) -> NDArray[Any]:
+    def targets(self) -> Labels:
         """Y with NaN where it is unknown, or Y itself if everything is known: what `RareNodeClassifier.fit` takes.
 
         >>> import polars as pl
@@ -227,12 +243,17 @@ class Dataset:
         """
         if self.known is None:
             return self.Y
-        return np.where(self.known, self.Y, np.float32(np.nan)).astype(np.float32)
+        return np.where(self.known, dense_rows(self.Y), np.float32(np.nan)).astype(np.float32)
 
     @property
-    def counted_Y(self) -> NDArray[np.bool_]:  # noqa: N802 (Y is the field's name for labels)
+    def counted_Y(self) -> Labels:  # noqa: N802 (Y is the field's name for labels)
         """Labels of the rows that define the node weights."""
         return self.Y[: self.n_counted]
+
+    @property
+    def support(self) -> NDArray[np.int64]:
+        """(nodes,): how many rows have each node."""
+        return count_labels(self.Y)
 
     @property
     def counted_known(self) -> NDArray[np.bool_] | None:
@@ -256,7 +277,7 @@ class Dataset:
             X=take_rows(self.X, chosen),
             Y=self.Y[chosen],
             ids=None if self.ids is None else tuple(self.ids[row] for row in chosen.tolist()),
-            known=None if self.known is None else self.known[chosen],
+            known=None if self.known is None else take_known(self.known, chosen),
             sample_weight=None if self.sample_weight is None else self.sample_weight[chosen],
             n_counted=counted,
             partition=None if self.partition is None else self.partition[chosen],
@@ -290,18 +311,24 @@ class Dataset:
         ids = self.ids if self.ids is not None else tuple(str(row) for row in range(len(self)))
         return replace(self, ids=ids).take(np.flatnonzero(self.known.any(axis=1)))
 
+    def with_dense_labels(self) -> Self:
+        """The same rows with a dense Y, as metrics compare with probabilities, which are dense."""
+        return replace(self, Y=dense_rows(self.Y)) if is_sparse(self.Y) else self
+
     @cached_property
     def fingerprint(self) -> str:
         """sha256 of everything that training depends on but the hierarchy, which has its own."""
         digest = hashlib.sha256()
         parts = content_arrays(self.X)
         known = () if self.known is None else (self.known,)
-        for array in (*parts, self.Y, self.scored, np.array(len(self.counted_Y)), self.sample_weight, *known):
+        for array in (*parts, self.Y, self.scored, np.array(self.counted_Y.shape[0]), self.sample_weight, *known):
             if array is None:
                 digest.update(b"none;")
-            else:
-                digest.update(f"{array.dtype.str}{array.shape};".encode("ascii"))
-                digest.update(np.ascontiguousarray(array).data)
+                continue
+            digest.update(f"{array.dtype.str}{array.shape};".encode("ascii"))
+            # Sparse labels have the fingerprint of dense ones.
+            for part in (each for _, each in row_blocks(array)) if array.ndim == 2 else [array]:
+                digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()
 
 
@@ -358,7 +385,7 @@ class DatasetSplits:
         return replace(
             train,
             X=stack_rows(train.X, valid.X),
-            Y=np.concatenate([train.Y, valid.Y]),
+            Y=stack_labels([train.Y, valid.Y]),
             ids=None if train.ids is None or valid.ids is None else (*train.ids, *valid.ids),
             known=_joined(train, valid, "known", np.bool_),
             sample_weight=_joined(train, valid, "sample_weight", np.float32),

@@ -1,4 +1,4 @@
-"""Features of rows: an array of numbers, a sparse matrix, a data frame with categories, or pictures.
+"""Features of rows: an array of numbers, a sparse matrix, a data frame with categories, a file, or pictures.
 
 A data frame whose columns are all numbers or booleans becomes an array. One with categories stays a polars data frame
 of two types: Float64, NaN where missing, and String, null where missing. A `Preparation` turns them into numbers.
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from rarenode.data.images import Images
+from rarenode.data.stored import StoredFeatures
 from rarenode.errors import DataError
 
 LARGEST = 1e150
@@ -19,16 +20,19 @@ LARGEST = 1e150
 
 
 def as_features(X: Any) -> tuple[Any, tuple[str, ...] | None]:
-    """Features in one of the four forms, and the names of their columns, where they have any.
+    """Features in one of the five forms, and the names of their columns, where they have any.
 
     Args:
-        X: a polars or pandas data frame, a scipy sparse matrix, `Images`, or anything that numpy makes an array of.
+        X: a polars or pandas data frame, a scipy sparse matrix, `Images`, `StoredFeatures`, or anything that numpy
+            makes an array of.
 
     Raises:
         DataError: there are columns of dates, lists or objects; or values that are no numbers, or too large.
     """
     if isinstance(X, Images):
         return X, None
+    if isinstance(X, StoredFeatures):
+        return X, X.names
     if hasattr(X, "tocsr"):
         return X.tocsr(), None
     if is_frame(X):
@@ -80,6 +84,8 @@ def select_columns(X: Any, names: tuple[str, ...]) -> Any:
 
 def text_features(X: Any) -> tuple[str, ...]:
     """The columns of a data frame that are categories."""
+    if isinstance(X, StoredFeatures):
+        return tuple((X.names or ())[place] for place in sorted(X.levels))
     return tuple(name for name in X.columns if not X[name].dtype.is_numeric()) if is_frame(X) else ()
 
 
@@ -94,11 +100,15 @@ def number_as_text(number: float) -> str:
 
 def take_rows(X: Any, rows: Any) -> Any:
     """Some of the rows."""
+    if isinstance(X, StoredFeatures):
+        return X.take(rows)
     return X[rows.tolist()] if is_frame(X) else X[rows]
 
 
 def stack_rows(first: Any, second: Any) -> Any:
     """The rows of both."""
+    if isinstance(first, StoredFeatures) or isinstance(second, StoredFeatures):
+        raise DataError("features on disk cannot be joined with others; name all files of the table together")
     if isinstance(first, Images) and isinstance(second, Images):
         return first.joined(second)
     if is_frame(first) or is_frame(second):

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode.data.features import LARGEST, as_features, is_frame, number_as_text
+from rarenode.data.stored import StoredFeatures
 from rarenode.errors import DataError
 
 CELLS_AT_A_TIME = 1 << 24
@@ -38,7 +39,11 @@ class Categories:
     @classmethod
     def fit(cls, values: Sequence[str | None]) -> Self:
         """The levels of training rows; rare ones are pooled."""
-        count = Counter(value for value in values if value is not None)
+        return cls.of_counts(Counter(value for value in values if value is not None))
+
+    @classmethod
+    def of_counts(cls, count: Counter[str]) -> Self:
+        """The levels, from how many training rows have each."""
         by_frequency = sorted(count, key=lambda level: (-count[level], level))
         kept = [level for level in by_frequency[:MOST_LEVELS] if count[level] >= LEAST_ROWS]
         return cls(tuple(sorted(kept)), len(kept) < len(count))
@@ -81,6 +86,8 @@ class Preparation:
     def fit(cls, X: Any) -> Self:
         """Compute the statistics of training rows, (rows, features), missing values allowed; see `as_features`."""
         features, _ = as_features(X)
+        if isinstance(features, StoredFeatures):
+            return cls._fit_in_blocks(features)
         categories = None
         if is_frame(features):
             columns = list(features.iter_columns())
@@ -101,6 +108,32 @@ class Preparation:
             fill, mean, deviation = cls._statistics(raw)
         return cls(fill, mean, deviation, categories)
 
+    @classmethod
+    def _fit_in_blocks(cls, X: StoredFeatures) -> Self:
+        """The same statistics, but for rounding, of rows that are read three times, some at a time."""
+        if not len(X):
+            raise DataError("a preparation needs at least one training row")
+        categories = None
+        if X.levels:
+            counts = {place: Counter[str]() for place in X.levels}
+            for _, block in X.blocks():
+                for place, count in counts.items():
+                    column = block.to_series(place).drop_nulls()
+                    count.update(dict(column.value_counts().iter_rows()))
+            categories = tuple(
+                Categories.of_counts(counts[place]) if place in counts else None for place in range(X.shape[1])
+            )
+        known, total = np.zeros(()), np.zeros(())
+        for _, block in X.blocks():
+            raw = _check(_encode(block, categories), None)
+            known = known + np.count_nonzero(~np.isnan(raw), axis=0)
+            total = total + np.nansum(raw, axis=0)
+        mean: NDArray[np.float64] = total / np.maximum(known, 1)
+        square = np.zeros(len(mean))
+        for _, block in X.blocks():
+            square += np.nansum((_check(_encode(block, categories), None) - mean) ** 2, axis=0)
+        return cls(mean, mean, at_least_rounding(np.sqrt(square / len(X)), mean), categories)
+
     @property
     def n_features(self) -> int:
         """Features, before categories become columns."""
@@ -111,8 +144,10 @@ class Preparation:
         fill = known_means(raw)
         return fill, *standardisation(np.where(np.isnan(raw), fill, raw))
 
-    def apply(self, X: Any) -> NDArray[np.float32]:
-        """Fill missing values and standardise, with the training rows' statistics."""
+    def apply(self, X: Any) -> Any:
+        """Fill missing values and standardise, with the training rows' statistics: float32, on disk if X is."""
+        if isinstance(X, StoredFeatures):
+            return X.map(self.apply)
         raw = _check(_encode(as_features(X)[0], self.categories), len(self.fill))
         if not _is_sparse(raw):
             return as_float32((np.where(np.isnan(raw), self.fill, raw) - self.mean) / self.deviation)
@@ -149,8 +184,10 @@ def _encode_column(column: Any, categories: Categories | None) -> NDArray[np.flo
     return categories.encode([None if np.isnan(number) else number_as_text(number) for number in numbers.tolist()])
 
 
-def as_float32(X: Any) -> NDArray[np.float32]:
-    """``X`` in single precision and dense; a number that is too large for it is refused."""
+def as_float32(X: Any) -> Any:
+    """``X`` in single precision and dense, on disk if it is there; a number that is too large for it is refused."""
+    if isinstance(X, StoredFeatures):
+        return X.map(as_float32)
     dense = X.toarray() if _is_sparse(X) else np.asarray(X)
     if dense.dtype == np.float32:
         return dense
@@ -171,9 +208,14 @@ def known_means(X: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def standardisation(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean and standard deviation of each column; a deviation that is no more than rounding counts as 1."""
-    mean, deviation = X.mean(axis=0), X.std(axis=0)
+    mean = X.mean(axis=0)
+    return mean, at_least_rounding(X.std(axis=0), mean)
+
+
+def at_least_rounding(deviation: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Standard deviations of columns; one that is no more than rounding counts as 1."""
     rounding = 10 * np.finfo(np.float64).eps * np.abs(mean)
-    return mean, np.where(deviation <= rounding, 1.0, deviation)
+    return np.where(deviation <= rounding, 1.0, deviation)
 
 
 def _is_sparse(X: Any) -> bool:

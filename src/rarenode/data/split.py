@@ -38,6 +38,7 @@ from scipy.sparse import csr_matrix
 
 from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy.labels import Labels
 
 Rows = NDArray[np.int64]
 
@@ -71,8 +72,8 @@ class HierarchicalSplit:
             DataError: there are fewer than two rows.
         """
         labels = hierarchy.require_closed(Y)
-        if len(labels) < 2:
-            raise DataError(f"a split needs at least 2 rows, got {len(labels)}")
+        if labels.shape[0] < 2:
+            raise DataError(f"a split needs at least 2 rows, got {labels.shape[0]}")
         side = _deal(labels, (self.share, 1 - self.share), self.seed)
         return np.flatnonzero(side == 1), np.flatnonzero(side == 0)
 
@@ -89,8 +90,8 @@ def folds(Y: Any, hierarchy: Hierarchy, k: int, seed: int = 0) -> list[tuple[Row
     """
     labels = hierarchy.require_closed(Y)
     _check_seed(seed)
-    if isinstance(k, bool) or not (isinstance(k, int | np.integer) and 2 <= k <= len(labels)):
-        raise ArgumentError(f"k must be a whole number from 2 to the number of rows, {len(labels)}; got {k!r}")
+    if isinstance(k, bool) or not (isinstance(k, int | np.integer) and 2 <= k <= labels.shape[0]):
+        raise ArgumentError(f"k must be a whole number from 2 to the number of rows, {labels.shape[0]}; got {k!r}")
     side = _deal(labels, (1 / k,) * k, seed)
     return [(np.flatnonzero(side != fold), np.flatnonzero(side == fold)) for fold in range(k)]
 
@@ -100,13 +101,13 @@ def _check_seed(seed: int) -> None:
         raise ArgumentError(f"seed must be a whole number of at least 0, got {seed!r}")
 
 
-def _deal(labels: NDArray[np.bool_], shares: Sequence[float], seed: int) -> NDArray[np.int64]:
+def _deal(labels: Labels, shares: Sequence[float], seed: int) -> NDArray[np.int64]:
     """The side of each row."""
-    order = np.random.default_rng(seed).permutation(len(labels))
+    order = np.random.default_rng(seed).permutation(labels.shape[0])
     deal = _Deal(csr_matrix(labels)[order], np.array(shares))
     deal.take_turns()
     deal.mend()
-    side = np.empty(len(labels), dtype=np.int64)
+    side = np.empty(len(order), dtype=np.int64)
     side[order] = deal.side
     return side
 

@@ -79,6 +79,12 @@ class TableOptions(BaseModel):
         description="Leave out rows whose pictures are not named, missing or cannot be decoded, with a warning.",
     )
 
+    stream: bool = Field(
+        default=False,
+        description="Keep the features of a Parquet or Arrow file on disk while training, for more rows than fit into "
+        "memory. Labels are in memory.",
+    )
+
     @field_validator("images", mode="before")
     @classmethod
     def _as_text(cls, value: Any) -> Any:

@@ -21,6 +21,7 @@ from rarenode.data.split import folds
 from rarenode.diagnosis.examination import FEW_ROWS, FEW_TO_JUDGE, Examination, Finding, Level, Severity
 from rarenode.diagnosis.titles import distinct_titles
 from rarenode.diagnosis.validation_checks import validation_findings
+from rarenode.hierarchy.labels import count_labels, dense_rows, row_blocks
 
 LEAK = 0.99
 """A feature whose correlation with a node is at least this high is taken for the label in disguise."""
@@ -46,7 +47,7 @@ def examine(data: Dataset, others: Sequence[Dataset] = (), *, valid: Dataset | N
     20
     """
     labelled = data.with_labels_only()
-    support = labelled.Y.sum(axis=0, dtype=np.int64)
+    support = labelled.support
     findings = [
         *(Finding("note", "rows", text) for text in data.notes),
         *_obstacles(labelled, support),
@@ -73,7 +74,9 @@ def examine(data: Dataset, others: Sequence[Dataset] = (), *, valid: Dataset | N
 
 def _levels(data: Dataset, support: NDArray[np.int64]) -> tuple[Level, ...]:
     hierarchy = data.hierarchy
-    deepest = np.where(data.Y, hierarchy.depth, -1).max(axis=1, initial=-1)
+    deepest = np.concatenate(
+        [np.where(rows, hierarchy.depth, -1).max(axis=1, initial=-1) for _, rows in row_blocks(data.Y)] or [support[:0]]
+    )
     levels = []
     for depth in range(int(hierarchy.depth.max(initial=0)) + 1):
         here = support[hierarchy.depth == depth]
@@ -148,7 +151,7 @@ def _row_findings(data: Dataset, labelled: Dataset) -> Iterator[Finding]:
         no_labels = "has no labels, and is" if without == 1 else "have no labels, and are"
         text = f"{counted(without, 'row')} of {len(data):,} {no_labels} not used for training"
         yield Finding("warning", "labels", text, f"label {_them(without)}, or remove {_them(without)}")
-    absent: NDArray[np.bool_] = ~np.any(labelled.Y, axis=1)
+    absent: NDArray[np.bool_] = np.concatenate([~rows.any(axis=1) for _, rows in row_blocks(labelled.Y)])
     if absent.any():
         none = int(absent.sum())
         text = f"{_said(none, 'row', 'has', 'have')} none of the nodes"
@@ -196,7 +199,7 @@ def _split_findings(data: Dataset, support: NDArray[np.int64]) -> Iterator[Findi
         return
     uncovered = np.zeros(len(data.hierarchy), dtype=np.bool_)
     for kept, _ in folds(data.Y, data.hierarchy, FOLDS):
-        uncovered |= (support > 1) & ~data.Y[kept].any(axis=0)
+        uncovered |= (support > 1) & (count_labels(data.Y[kept]) == 0)
     uncovered &= data.scored
     if uncovered.any():
         count = int(uncovered.sum())
@@ -292,12 +295,12 @@ def _is_like_id(values: NDArray[np.float64]) -> bool:
 def _leaks(data: Dataset, names: Sequence[str]) -> Iterator[str]:
     rows = np.unique(np.linspace(0, len(data) - 1, min(len(data), MOST_ROWS)).astype(np.int64))
     some = data.take(rows)
-    support = some.Y.sum(axis=0)
+    support = some.support
     nodes = np.flatnonzero((support >= 2 * FEW_ROWS) & (support <= len(some) - 2 * FEW_ROWS))
     if not len(nodes):
         return
     titles = distinct_titles(data.hierarchy)
-    labels = _standardised(some.Y[:, nodes].astype(np.float64))
+    labels = _standardised(dense_rows(some.Y[:, nodes]).astype(np.float64))
     for name, column in zip(names, _columns(some.X), strict=True):
         if _is_constant(_coded(column)):
             continue
@@ -325,7 +328,8 @@ def _shared_rows(data: Dataset, others: Sequence[Dataset]) -> Iterator[Finding]:
     for row, key in _row_keys(data):
         first = distinct.setdefault(key, row)
         if first != row:
-            differs = data.Y[first] != data.Y[row]
+            labels = dense_rows(data.Y, np.array([first, row]))
+            differs = labels[0] != labels[1]
             if data.known is not None:
                 differs &= data.known[first] & data.known[row]
             (contradicting if differs.any() else alike).append((row, first))

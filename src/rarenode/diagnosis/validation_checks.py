@@ -27,8 +27,8 @@ def validation_findings(data: Dataset, valid: Dataset) -> Iterator[Finding]:
         valid: the validation rows.
     """
     data, valid = data.with_labels_only(), valid.with_labels_only()
-    trained = data.Y.any(axis=0) & data.scored
-    without = trained & ~valid.Y.any(axis=0)
+    trained = (data.support > 0) & data.scored
+    without = trained & (valid.support == 0)
     nodes, missing, rows = int(trained.sum()), int(without.sum()), len(valid)
     if not missing and rows >= FEW_TO_JUDGE:
         return

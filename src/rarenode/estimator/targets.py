@@ -33,7 +33,7 @@ from sklearn.utils.validation import column_or_1d
 
 from rarenode.errors import LabelError, UnknownLabelError
 from rarenode.hierarchy import Hierarchy
-from rarenode.hierarchy.labels import as_label_sets
+from rarenode.hierarchy.labels import MOST_DENSE_CELLS, Labels, as_label_sets
 from rarenode.hierarchy.three_valued import complete_labels
 
 
@@ -42,8 +42,8 @@ class Targets:
     """Labels over a hierarchy."""
 
     hierarchy: Hierarchy
-    Y: NDArray[np.bool_]
-    """(rows, nodes), closed under ancestors."""
+    Y: Labels
+    """(rows, nodes), closed under ancestors; sparse if the labels were given so."""
     known: NDArray[np.bool_] | None
     """(rows, nodes): where labels are known; None: everywhere."""
     classes: NDArray[Any]
@@ -63,7 +63,7 @@ def read_targets(given: Any, hierarchy: Hierarchy | None) -> Targets:
     if given is None:
         raise LabelError("RareNodeClassifier requires y to be passed, but the target y is None")
     if issparse(given):
-        given = given.toarray()
+        return _from_sparse(given, hierarchy)
     if _is_frame(given):
         return _from_columns(_with_nan(given), [str(name) for name in given.columns], hierarchy)
     rows = as_label_sets(given)
@@ -98,10 +98,21 @@ def _from_columns(values: NDArray[Any], names: list[str], hierarchy: Hierarchy |
 
 
 def _from_matrix(values: NDArray[Any], hierarchy: Hierarchy | None) -> Targets:
-    if hierarchy is None:
-        digits = len(str(values.shape[1] - 1))
-        hierarchy = Hierarchy.from_edges([], nodes=[f"{column:0{digits}}" for column in range(values.shape[1])])
-    return _over(hierarchy, values)
+    return _over(_flat(values.shape[1]) if hierarchy is None else hierarchy, values)
+
+
+def _from_sparse(given: Any, hierarchy: Hierarchy | None) -> Targets:
+    matrix = given.tocoo()
+    if np.isnan(matrix.data.astype(np.float64)).any():  # unknown labels need a mask of all cells
+        return _from_matrix(given.toarray(), hierarchy)
+    tree = _flat(matrix.shape[1]) if hierarchy is None else hierarchy
+    return Targets(tree, tree.close(given), None, np.array(tree.nodes))
+
+
+def _flat(nodes: int) -> Hierarchy:
+    """A hierarchy without edges, for the columns of a bare matrix."""
+    digits = len(str(nodes - 1))
+    return Hierarchy.from_edges([], nodes=[f"{column:0{digits}}" for column in range(nodes)])
 
 
 def _from_label_sets(rows: Sequence[Iterable[str]], hierarchy: Hierarchy | None) -> Targets:
@@ -109,10 +120,13 @@ def _from_label_sets(rows: Sequence[Iterable[str]], hierarchy: Hierarchy | None)
         hierarchy = Hierarchy.from_edges([], nodes={label for row in rows for label in row})
         if not len(hierarchy):
             raise LabelError("no row has a label, and there is no hierarchy to say which there are")
+    sparse = len(rows) * len(hierarchy) > MOST_DENSE_CELLS
     try:
-        values = hierarchy.encode(rows)
+        values = hierarchy.encode(rows, sparse=sparse)
     except UnknownLabelError as error:
         raise UnknownLabelError(f"{error}{_several_labels(rows, hierarchy)}") from None
+    if sparse:
+        return _from_sparse(values, hierarchy)
     return _over(hierarchy, values)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 from rarenode._io.text import counted
 from rarenode.errors import HierarchyError, NotClosedError, UnknownLabelError
 from rarenode.hierarchy.construction import Order, order_nodes, order_paths
-from rarenode.hierarchy.labels import as_array, as_label_matrix, first_gap
+from rarenode.hierarchy.labels import (
+    Labels,
+    as_array,
+    as_label_matrix,
+    as_sparse_labels,
+    close_sparse,
+    first_gap,
+    is_sparse,
+    sparse_labels,
+)
 
 MOST_CHARACTERS_TO_COMPARE = 200_000  # a suggestion must not make an error slow
 
@@ -181,8 +190,19 @@ class Hierarchy:
 
     # --- labels --------------------------------------------------------------------------------------------------
 
-    def encode(self, label_sets: Iterable[Iterable[str]]) -> NDArray[np.bool_]:
-        """Label sets, one for each row, as a boolean matrix (rows, nodes). Ancestors are not added: see `close`."""
+    @overload
+    def encode(self, label_sets: Iterable[Iterable[str]], *, sparse: Literal[False] = False) -> NDArray[np.bool_]: ...
+
+    @overload
+    def encode(self, label_sets: Iterable[Iterable[str]], *, sparse: bool) -> Labels: ...
+
+    def encode(self, label_sets: Iterable[Iterable[str]], *, sparse: bool = False) -> Labels:
+        """Label sets, one for each row, as a boolean matrix (rows, nodes). Ancestors are not added: see `close`.
+
+        Args:
+            label_sets: the names of the nodes of each row.
+            sparse: return a scipy CSR array, which costs labels and not cells.
+        """
         if isinstance(label_sets, str):
             raise UnknownLabelError("label sets must be a collection of sets, one for each row, not a single string")
         rows: list[int] = []
@@ -198,6 +218,8 @@ class Hierarchy:
                     raise UnknownLabelError(f"row {row}: {self._unknown(label)}")
                 rows.append(row)
                 columns.append(column)
+        if sparse:
+            return sparse_labels(np.array(rows, dtype=np.int64), np.array(columns), (count, len(self)))
         Y = np.zeros((count, len(self)), dtype=np.bool_)
         Y[rows, columns] = True
         return Y
@@ -207,8 +229,16 @@ class Hierarchy:
         labels = as_label_matrix(Y, self.nodes)
         return [frozenset(self._names(np.flatnonzero(row).tolist())) for row in labels]
 
-    def close(self, Y: Any) -> NDArray[Any]:
-        """``Y`` with all ancestors of its labels added, as a numpy array of the same dtype."""
+    @overload
+    def close(self, Y: NDArray[Any]) -> NDArray[Any]: ...
+
+    @overload
+    def close(self, Y: Any) -> Labels: ...
+
+    def close(self, Y: Any) -> Labels:
+        """``Y`` with all ancestors of its labels added, as an array of the same dtype; sparse labels stay sparse."""
+        if is_sparse(Y):
+            return close_sparse(as_sparse_labels(Y, self.nodes), self.edge_parents, self.edge_children)
         labels = as_label_matrix(Y, self.nodes)
         closed = labels.T.copy()  # nodes first: a level is then a few contiguous rows
         for parents, starts, children in self.levels_upwards:
@@ -217,11 +247,14 @@ class Hierarchy:
 
     def is_closed(self, Y: Any) -> bool:
         """Whether every label in ``Y`` comes with all its ancestors."""
-        return first_gap(as_label_matrix(Y, self.nodes), self.edge_parents, self.edge_children) is None
+        return first_gap(self._labels(Y), self.edge_parents, self.edge_children) is None
 
-    def require_closed(self, Y: Any) -> NDArray[np.bool_]:
-        """``Y`` as booleans if it is closed, else an error that names the row, the node and its missing parent."""
-        labels = as_label_matrix(Y, self.nodes)
+    def require_closed(self, Y: Any) -> Labels:
+        """``Y`` as booleans if it is closed, else an error that names the row, the node and its missing parent.
+
+        Sparse labels stay sparse.
+        """
+        labels = self._labels(Y)
         gap = first_gap(labels, self.edge_parents, self.edge_children)
         if gap is not None:
             row, child, parent = gap
@@ -296,6 +329,9 @@ class Hierarchy:
         return self
 
     # --- internals --------------------------------------------------------------------------------------------------
+
+    def _labels(self, Y: Any) -> Labels:
+        return as_sparse_labels(Y, self.nodes) if is_sparse(Y) else as_label_matrix(Y, self.nodes)
 
     @cached_property
     def _above(self) -> list[list[int]]:

@@ -34,7 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
-from rarenode.hierarchy.labels import as_indicator, as_known, as_label_matrix
+from rarenode.hierarchy.labels import as_indicator, as_known, as_label_matrix, dense_rows, is_sparse
 from rarenode.metrics.checks import as_node_mask, as_truth_and_probs
 
 Bools = NDArray[np.bool_]
@@ -137,14 +137,14 @@ def count_parents_together(Y: Any, hierarchy: Hierarchy, *, known: Any = None) -
 
     Arguments are those of `information_accretion`.
     """
-    truth = as_label_matrix(Y, hierarchy.nodes)
+    truth = Y if is_sparse(Y) else as_label_matrix(Y, hierarchy.nodes)
     is_known = as_known(known, truth.shape)
     order = np.argsort(hierarchy.edge_children, kind="stable")
     parents = hierarchy.edge_parents[order]
     children, starts = np.unique(hierarchy.edge_children[order], return_index=True)
     counts = np.zeros(len(hierarchy), dtype=np.int64)
-    for rows in _blocks(len(truth), max(len(hierarchy), len(parents))):
-        y = np.ascontiguousarray(truth[rows].T)
+    for rows in _blocks(truth.shape[0], max(len(hierarchy), len(parents))):
+        y = np.ascontiguousarray(dense_rows(truth, rows).T)
         together = np.ones(y.shape, dtype=np.bool_)
         if len(children):
             together[children] = np.logical_and.reduceat(y[parents], starts, axis=0)

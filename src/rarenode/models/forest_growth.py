@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from rarenode._io.text import counted
 from rarenode.errors import ArgumentError, DataError, LabelError
 from rarenode.hierarchy import Hierarchy
-from rarenode.hierarchy.labels import as_known
+from rarenode.hierarchy.labels import Labels, as_known, count_labels
 from rarenode.models.forest import Forest
 from rarenode.models.model import check_input
 from rarenode.models.training_labels import MOST, Integers, Lists, checked_weights, starts_of
@@ -53,7 +53,7 @@ class _Tree(NamedTuple):
 
 def grow_forest(
     X: NDArray[np.float32],
-    Y: NDArray[np.bool_],
+    Y: Labels,
     *,
     scored: NDArray[np.bool_],
     trees: int,
@@ -72,7 +72,7 @@ def grow_forest(
 
     Args:
         X: features (rows, features), finite.
-        Y: labels (rows, nodes), closed under ancestors.
+        Y: labels (rows, nodes), dense or sparse, closed under ancestors.
         scored: (nodes,), the nodes that splits look at. Predictions are of all nodes.
         trees: how many.
         seed: decides everything.
@@ -128,7 +128,7 @@ def grow_forest(
 
 
 def _targets(
-    Y: NDArray[np.bool_],
+    Y: Labels,
     labels: Lists,
     unknown: Lists | None,
     scored: NDArray[np.bool_],
@@ -141,8 +141,8 @@ def _targets(
     Standardising and projecting are linear, but for a shift, so both are one product with the sparse labels. It costs
     labels x targets, and runs in one order whatever the number of threads.
     """
-    rows_known = len(Y) - (0 if unknown is None else np.bincount(unknown.columns, minlength=Y.shape[1]))
-    share = np.count_nonzero(Y, axis=0) / np.maximum(rows_known, 1)
+    rows_known = Y.shape[0] - (0 if unknown is None else np.bincount(unknown.columns, minlength=Y.shape[1]))
+    share = count_labels(Y) / np.maximum(rows_known, 1)
     usable = np.flatnonzero(scored & (share > 0) & (share < 1))
     scale = (share[usable] * (1 - share[usable])) ** (-rarity / 2)
     directions = np.zeros((Y.shape[1], min(len(usable), projection)))
@@ -241,14 +241,14 @@ def _check_options(
         raise ArgumentError(f"rarity must lie between 0 and 1, got {rarity!r}")
 
 
-def _check_training(X: NDArray[np.float32], Y: NDArray[np.bool_], scored: NDArray[np.bool_]) -> None:
+def _check_training(X: NDArray[np.float32], Y: Labels, scored: NDArray[np.bool_]) -> None:
     if Y.dtype != np.bool_ or Y.ndim != 2 or not Y.shape[1]:
         raise LabelError(f"Y must be boolean of the shape (rows, nodes), got {Y.dtype} {Y.shape}")
     if X.ndim != 2 or not X.shape[1]:
         raise DataError(f"X must have the shape (rows, features), got {X.shape}")
     check_input(X, X.shape[1])
-    if len(X) != len(Y):
-        raise DataError(f"X has {counted(len(X), 'row')} and Y {len(Y)}")
+    if len(X) != Y.shape[0]:
+        raise DataError(f"X has {counted(len(X), 'row')} and Y {Y.shape[0]}")
     if not len(X):
         raise DataError("a forest needs at least one row to grow from")
     if scored.dtype != np.bool_ or scored.shape != Y.shape[1:]:

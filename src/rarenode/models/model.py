@@ -7,7 +7,7 @@ names, types and shapes of all arrays, so a file can be checked before anything 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy.labels import row_blocks
 
 Floats = NDArray[np.float32]
 Layout = dict[str, tuple[np.dtype[Any], tuple[int, ...]]]
@@ -32,6 +33,17 @@ class Output:
     """(rows, nodes): the highest probability of any member; None for a single member, or if not requested."""
     uncertainty: Floats | None = None
     """(rows, nodes): the requested uncertainty; None if none was requested."""
+
+    @classmethod
+    def joined(cls, rows: int, parts: Iterable[tuple[slice, Self]]) -> Self:
+        """The output for so many rows, of which each part is for some; there is at least one part."""
+        whole: dict[str, Floats] = {}
+        for place, part in parts:
+            for name in ("probs", "highest", "uncertainty"):
+                values = getattr(part, name)
+                if values is not None:
+                    whole.setdefault(name, np.empty((rows, values.shape[1]), dtype=np.float32))[place] = values
+        return cls(whole["probs"], whole.get("highest"), whole.get("uncertainty"))
 
 
 class Model(Protocol):
@@ -106,10 +118,16 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], layout: Layout) -> None:
             )
 
 
-def check_input(X: NDArray[Any], features: int | None) -> None:
-    """Make sure that a model can be computed for ``X``: float32 (rows, features), every number finite."""
+def check_input(X: Any, features: int | None) -> None:
+    """Make sure that a model can be computed for ``X``: float32 (rows, features), every number finite.
+
+    X is an array or, for training, on disk.
+    """
     if X.dtype != np.float32 or X.ndim != 2 or X.shape[1] != (features or X.shape[1]) or not X.shape[1]:
         raise DataError(f"X must be float32 of the shape (rows, {features or 'features'}); got {X.dtype} {X.shape}")
-    if not np.isfinite(X).all():
-        row, column = np.argwhere(~np.isfinite(X))[0].tolist()
-        raise DataError(f"row {row}, feature {column} is {X[row, column]}; fill missing values first")
+    for rows, block in row_blocks(X):
+        finite = np.isfinite(block)
+        if not finite.all():
+            row, column = np.argwhere(~finite)[0].tolist()
+            value = block[row, column]
+            raise DataError(f"row {rows.start + row}, feature {column} is {value}; fill missing values first")

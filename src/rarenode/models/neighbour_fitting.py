@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rarenode._io.text import counted
 from rarenode.errors import DataError, LabelError
 from rarenode.hierarchy import Hierarchy
-from rarenode.hierarchy.labels import as_known
+from rarenode.hierarchy.labels import Labels, as_known
 from rarenode.models.kept_rows import draw_rows
 from rarenode.models.metric_learning import TrainingRows, learn_metric
 from rarenode.models.model import Floats, check_input
@@ -30,7 +30,7 @@ MOST_KEPT = 20_000
 
 def fit_neighbours(
     X: Floats,
-    Y: NDArray[np.bool_],
+    Y: Labels,
     *,
     seed: int = 0,
     sample_weight: NDArray[np.float32] | None = None,
@@ -48,7 +48,7 @@ def fit_neighbours(
 
     Args:
         X: features (rows, features), finite.
-        Y: labels (rows, nodes), closed under ancestors.
+        Y: labels (rows, nodes), dense or sparse, closed under ancestors.
         seed: decides which rows are compared, and kept, if there are more.
         sample_weight: (rows,), how much each row counts; rows that count 0 are left out.
         known: (rows, nodes), where labels are known; None: everywhere.
@@ -105,11 +105,11 @@ def fit_neighbours(
     return Neighbours(Y.shape[1], form, scale, points, metric, measure_widths(points), hierarchy=hierarchy, **lists)
 
 
-def _check_training(X: Floats, Y: NDArray[np.bool_]) -> None:
+def _check_training(X: Floats, Y: Labels) -> None:
     if Y.dtype != np.bool_ or Y.ndim != 2 or not Y.shape[1]:
         raise LabelError(f"Y must be boolean of the shape (rows, nodes), got {Y.dtype} {Y.shape}")
     check_input(X, None)
-    if len(X) != len(Y):
-        raise DataError(f"X has {counted(len(X), 'row')} and Y {len(Y)}")
+    if len(X) != Y.shape[0]:
+        raise DataError(f"X has {counted(len(X), 'row')} and Y {Y.shape[0]}")
     if not len(X):
         raise DataError("neighbours need at least one training row")

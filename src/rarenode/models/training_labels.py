@@ -15,6 +15,7 @@ from rarenode._io.compiled import compiled
 from rarenode._io.text import counted
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy.labels import Labels, dense_rows, is_sparse
 
 Integers = NDArray[np.int32]
 MOST = 2**31 - 1
@@ -30,8 +31,10 @@ class Lists(NamedTuple):
     columns: NDArray[np.int64]
 
     @classmethod
-    def of(cls, cells: NDArray[np.bool_]) -> Self:
-        """Where (rows, nodes) are True."""
+    def of(cls, cells: Labels) -> Self:
+        """Where (rows, nodes), dense or sparse, are True."""
+        if is_sparse(cells):
+            return cls(cells.indptr.astype(np.int64), cells.indices.astype(np.int64))
         return cls(starts_of(np.count_nonzero(cells, axis=1)), np.nonzero(cells)[1])
 
     def times(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -62,12 +65,12 @@ def checked_weights(sample_weight: NDArray[np.float32], rows: int) -> NDArray[np
     return weights
 
 
-def weighted_sums(weights: NDArray[np.float64], cells: NDArray[np.bool_]) -> NDArray[np.float64]:
+def weighted_sums(weights: NDArray[np.float64], cells: Labels) -> NDArray[np.float64]:
     """(nodes,): the weight of the rows in which (rows, nodes) is True."""
     rows, nodes = cells.shape
     sums, step = np.zeros(nodes), max(CELLS_AT_A_TIME // nodes, 1)
     for first in range(0, rows, step):
-        sums += weights[first : first + step] @ cells[first : first + step]
+        sums += weights[first : first + step] @ dense_rows(cells, slice(first, first + step))
     return sums
 
 

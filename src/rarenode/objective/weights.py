@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
-from rarenode.hierarchy.labels import as_known
+from rarenode.hierarchy.labels import Labels, as_known, count_labels
 
 Form = Literal["as_published", "as_described"]
 Side = Literal["negatives", "positives", "both"]
@@ -101,7 +101,7 @@ def node_weights(
     if not (isinstance(w0, Real) and 0 <= w0 < np.inf):
         raise ArgumentError(f"w0 must be a number of at least 0, got {w0!r}")
     labels = hierarchy.require_closed(Y)
-    if not labels.size:
+    if not all(labels.shape):
         raise ArgumentError("weights need at least one node and one training row")
 
     w = rarity(labels, hierarchy, classes, as_known(known, labels.shape))
@@ -118,11 +118,10 @@ def node_weights(
 
 
 def rarity(
-    labels: NDArray[np.bool_], hierarchy: Hierarchy, classes: Classes, known: NDArray[np.bool_] | None = None
+    labels: Labels, hierarchy: Hierarchy, classes: Classes, known: NDArray[np.bool_] | None = None
 ) -> NDArray[np.float64]:
     """w_i before rescaling."""
-    rows = len(labels)
-    counts = labels.sum(axis=0, dtype=np.int64)
+    rows, counts = labels.shape[0], count_labels(labels)
     n_classes = len(hierarchy) if classes == "nodes" else 2
     w = np.ones(len(hierarchy))
     if known is not None:

@@ -29,9 +29,11 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
 
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy.labels import Labels, count_labels, row_blocks, stack_labels
 from rarenode.resampling.resampler import Resampled, Resampler, check_seed, check_share, share_of
 
 Variant = Literal["as_described", "as_published"]
@@ -72,23 +74,23 @@ class HROSPD(Resampler):
             NotClosedError: a row has a label but not one of its parents.
         """
         labels = self.hierarchy.require_closed(Y)
-        ends = self._ends(labels)
+        all_rows = np.arange(labels.shape[0])
+        rows_of, ends_of = csr_array(labels).tocsc(), self._ends(labels)
         if self.variant == "as_described":
-            counts, total = labels.sum(axis=0, dtype=np.int64), int(np.count_nonzero(labels.any(axis=1)))
+            counts, total = count_labels(labels), len(np.unique(rows_of.indices))
         else:
-            counts = self.hierarchy.sum_over_descendants(ends.sum(axis=0, dtype=np.int64))
-            total = int(np.count_nonzero(ends))
+            counts, total = self.hierarchy.sum_over_descendants(np.diff(ends_of.indptr).astype(np.int64)), ends_of.nnz
         paths = counts > 0
         if len(self.hierarchy.roots) == 1:
             paths[0] = False  # columns are sorted by depth
         mean_ratio = _mean_ratio(counts[paths])
         minority = int(np.count_nonzero(_is_minority(counts[paths], counts[paths], mean_ratio)))
         if not minority:
-            return Resampled(np.arange(len(labels)), labels)
+            return Resampled(all_rows, labels)
         increase = math.ceil(Fraction(math.floor(share_of(self.share, total)), minority))
         mean_size = math.ceil(Fraction(total, int(np.count_nonzero(paths))))
 
-        rows, clone_labels = [np.arange(len(labels))], [labels]
+        rows, clone_labels = [all_rows], [labels]
         generator = np.random.default_rng(self.seed)
         for depth in range(int(self.hierarchy.depth.max()), -1, -1):
             level = np.flatnonzero(paths & (self.hierarchy.depth == depth))
@@ -96,26 +98,35 @@ class HROSPD(Resampler):
                 clones = min(increase, mean_size - int(counts[node]))
                 if clones <= 0:
                     continue
-                ending = np.flatnonzero(ends[:, node])
-                drawn = generator.choice(ending if len(ending) else np.flatnonzero(labels[:, node]), clones)
+                ending = _column(ends_of, node)
+                drawn = generator.choice(ending if len(ending) else _column(rows_of, node), clones)
                 copies = labels[drawn] if self.variant == "as_described" else self._only(node, clones)
-                counts += copies.sum(axis=0)
+                counts += count_labels(copies)
                 rows.append(drawn)
                 clone_labels.append(copies)
-        return Resampled(np.concatenate(rows), np.concatenate(clone_labels))
+        return Resampled(np.concatenate(rows), stack_labels(clone_labels))
 
-    def _ends(self, labels: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Where a row has a label and none of its children."""
-        ends = labels.T.copy()
-        for parents, starts, children in self.hierarchy.levels_upwards:
-            ends[parents] &= ~np.logical_or.reduceat(labels.T[children], starts, axis=0)
-        return ends.T
+    def _ends(self, labels: Labels) -> Any:
+        """Where a row has a label and none of its children, by column."""
+        parts = [csr_array((0, len(self.hierarchy)), dtype=np.bool_)]
+        for _, some in row_blocks(labels):
+            ends = some.T.copy()
+            for parents, starts, children in self.hierarchy.levels_upwards:
+                ends[parents] &= ~np.logical_or.reduceat(some.T[children], starts, axis=0)
+            parts.append(csr_array(ends.T))
+        return vstack(parts, format="csc")
 
     def _only(self, node: int, clones: int) -> NDArray[np.bool_]:
         """Labels of rows that have a node and its ancestors only."""
         label = np.zeros((1, len(self.hierarchy)), dtype=np.bool_)
         label[0, node] = True
         return np.repeat(self.hierarchy.close(label), clones, axis=0)
+
+
+def _column(matrix: Any, node: int) -> NDArray[np.int64]:
+    """The rows that have a node, in a matrix by column."""
+    rows: NDArray[np.int64] = matrix.indices[matrix.indptr[node] : matrix.indptr[node + 1]]
+    return rows
 
 
 def _mean_ratio(counts: NDArray[np.int64]) -> Fraction:

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarenode.errors import ArgumentError
-from rarenode.hierarchy.labels import as_indicator
+from rarenode.hierarchy.labels import Labels, as_indicator, is_sparse, row_blocks
 from rarenode.resampling.resampler import Resampled, Resampler, check_seed, check_share, share_of
 
 Rounding = Literal["up", "textbook"]
@@ -58,12 +58,12 @@ class LPROS(Resampler):
 
     def resample(self, Y: Any) -> Resampled:
         """Every row once, then clones bag by bag; see `Resampler`."""
-        labels = as_indicator(Y, "labels")
-        rows = np.arange(len(labels))
+        labels = Y if is_sparse(Y) else as_indicator(Y, "labels")
+        rows = np.arange(labels.shape[0])
         if not len(rows):
             return Resampled(rows, labels)
         bag_of_row, first_row, sizes = _bags(labels)
-        clones = self._clones(sizes, first_row, len(labels))
+        clones = self._clones(sizes, first_row, len(rows))
         rows = np.concatenate([rows, _draw(bag_of_row, sizes, clones, self.seed)])
         return Resampled(rows, labels[rows])
 
@@ -96,11 +96,11 @@ def _in_turn(room: NDArray[np.int64], budget: int) -> NDArray[np.int64]:
     return given
 
 
-def _bags(labels: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _bags(labels: Labels) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """The bag of each row, and of each bag its first row and its size."""
-    packed = np.ascontiguousarray(np.packbits(labels, axis=1))
+    packed = np.concatenate([np.packbits(rows, axis=1) for _, rows in row_blocks(labels)])
     if not packed.shape[1]:
-        return np.zeros(len(labels), dtype=np.int64), np.zeros(1, dtype=np.int64), np.array([len(labels)])
+        return np.zeros(len(packed), dtype=np.int64), np.zeros(1, dtype=np.int64), np.array([len(packed)])
     keys = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
     _, first_row, bag_of_row, sizes = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
     return bag_of_row, first_row, sizes

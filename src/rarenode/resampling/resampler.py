@@ -20,6 +20,7 @@ from rarenode._io.text import counted
 from rarenode.config.choices import Resampling
 from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
+from rarenode.hierarchy.labels import Labels, is_sparse
 
 RESAMPLING: tuple[str, ...] = tuple(name for name in get_args(Resampling) if name != "none")
 """Names of resamplers."""
@@ -31,8 +32,9 @@ class Resampled:
 
     rows: NDArray[np.int64]
     """(rows + clones,): the index of the input row that each output row is a copy of."""
-    Y: NDArray[np.bool_]
-    """(rows + clones, nodes): labels. A clone may have fewer labels than its original."""
+    Y: Labels
+    """(rows + clones, nodes): labels, sparse if those that were given are. A clone may have fewer labels than its
+    original."""
 
 
 class Resampler(ABC):
@@ -45,7 +47,7 @@ class Resampler(ABC):
     def resample(self, Y: Any) -> Resampled:
         """Choose rows for closed labels (rows, nodes)."""
 
-    def fit_resample(self, X: Any, Y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    def fit_resample(self, X: Any, Y: Any) -> tuple[NDArray[Any], Labels]:
         """Features and labels of all rows, followed by those of the clones; sets ``sample_indices_``.
 
         Raises:
@@ -53,7 +55,7 @@ class Resampler(ABC):
         """
         features = np.asarray(X)
         chosen = self.resample(Y)
-        rows = len(np.asarray(Y))
+        rows = Y.shape[0] if is_sparse(Y) else len(np.asarray(Y))
         if features.shape[:1] != (rows,):
             raise DataError(
                 f"X must have a row for each of the {counted(rows, 'row')} of Y; its shape is {features.shape}"

@@ -143,7 +143,7 @@ def examine_run(
         rows = rows_to_examine(run, list(data), options, root)
         which = ", test rows" if rows.name in catalogue() else ""  # parts of a table have names of their own
         about = f"{rows.name or 'the data'}{which}, {counted(len(rows), 'row')}"
-        labelled = rows.with_labels_only()
+        labelled = rows.with_labels_only().with_dense_labels()
         if len(labelled):
             diagnosis = model.diagnose(labelled.X, labelled.Y, labelled.known)
         open_rows = np.flatnonzero(~_has_labels(rows))

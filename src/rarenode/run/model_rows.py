@@ -76,7 +76,7 @@ def labelled_rows_for(
     """Labelled rows, and how many others there are."""
     rows = rows_for(run, data, split, root, options)
     run.model.check_match(rows, labels=True)
-    labelled = rows.with_labels_only()
+    labelled = rows.with_labels_only().with_dense_labels()
     rows.hierarchy.require_closed(labelled.Y)
     if not len(labelled):
         raise DataError(f"{rows.name or 'the data'}: no row has labels to compare predictions with")

@@ -59,7 +59,7 @@ def unseen_rows(run: Run, opened: Dataset | DatasetSplits, rows: Dataset, valid:
         Test rows, or else validation or held-out rows; None if all were used for training.
     """
     if isinstance(opened, DatasetSplits):
-        test = opened.test.with_labels_only()
+        test = opened.test.with_labels_only().with_dense_labels()
         return Unseen(test, f"{opened.name}, test rows", left_out=len(opened.test) - len(test))
     model = run.model
     if not (model.settings.holds_out_rows and exists(run.folder / HELD_OUT)):
@@ -67,7 +67,7 @@ def unseen_rows(run: Run, opened: Dataset | DatasetSplits, rows: Dataset, valid:
     held_out = run.files.held_out(model)
     support = held_out["training_support"]
     if valid is not None:
-        labelled = valid.with_labels_only()
+        labelled = valid.with_labels_only().with_dense_labels()
         about, left_out = f"{valid.name}, validation rows", len(valid) - len(labelled)
         return Unseen(labelled, about, left_out=left_out, training_support=support, fitted_here=True)
     order = np.argsort(held_out["rows"], kind="stable")  # `take` keeps the order of the data

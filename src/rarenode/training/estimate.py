@@ -92,7 +92,7 @@ def estimate_fit(
         has_validation_rows: whether there are validation rows, which replace cv and holdout.
     """
     data = data.with_labels_only()
-    rows, nodes = data.Y.shape
+    rows, nodes = len(data), len(data.hierarchy)
     width = data.n_features
     is_images = isinstance(data.X, Images)
     if is_images:

@@ -129,7 +129,5 @@ def _fit(data: Dataset, settings: Settings, valid: Dataset | None, how: How) -> 
         model = train_model(data, settings, **how)
         thresholds = strategy.fit(np.zeros((1, len(data.hierarchy))), rule=settings.rule)
         return Fitted(model.with_thresholds(thresholds), None)
-    model = replace(
-        held_out.decide(strategy, settings.rule), guaranteed=held_out.guarantee(settings.guaranteed_recall)
-    )
+    model = replace(held_out.decide(strategy, settings.rule), guaranteed=held_out.guarantee(settings.guaranteed_recall))
     return Fitted(model, held_out)

@@ -23,8 +23,10 @@ from rarenode._io.arrays import Arrays
 from rarenode._io.files import sole_use
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
+from rarenode.data.stored import StoredFeatures
 from rarenode.engines import Adam, EncoderTraining, Engine, Objective, make_engine, resolve_device
 from rarenode.errors import ArgumentError, Interrupted, TrainingError
+from rarenode.hierarchy.labels import dense_rows, row_blocks, stack_labels
 from rarenode.metrics import Summary, summary
 from rarenode.models import Mlp, MlpEnsemble, initial_parameters
 from rarenode.models.mlp import mean_probs
@@ -41,6 +43,8 @@ BEST = "best."
 """The prefix of the best epoch's parameters among a checkpoint's arrays."""
 ENCODER = "encoder.module."
 """The prefix of an encoder's weights among an engine's parameters; the rest is its own name for them."""
+BLOCK_ROWS, BLOCKS_MIXED = 1024, 64
+"""Of rows on disk, a block has so many, and the rows of so many blocks are mixed."""
 LARGE_FEATURE = 1e4
 """Standardised features stay far below this."""
 
@@ -114,9 +118,21 @@ def train_network(
     return TrainedNetwork(model, tuple(run.at.history), run.engine.name, state or None)
 
 
-def row_order(rows: int, seed: int, epoch: int) -> NDArray[np.int64]:
-    """The order in which an epoch, counted from 0, goes through the rows."""
-    return np.random.Generator(np.random.Philox(key=np.array([seed, epoch], dtype=np.uint64))).permutation(rows)
+def row_order(rows: int, seed: int, epoch: int, *, in_blocks: bool = False) -> NDArray[np.int64]:
+    """The order in which an epoch, counted from 0, goes through the rows.
+
+    Rows on disk are read in blocks: blocks come in random order, and the rows of a number of blocks that follow one
+    another are mixed. So each part of the file is read once in an epoch, while it is in memory.
+    """
+    rng = np.random.Generator(np.random.Philox(key=np.array([seed, epoch], dtype=np.uint64)))
+    if not in_blocks:
+        return rng.permutation(rows)
+    blocks = rng.permutation(math.ceil(rows / BLOCK_ROWS))
+    mixed = []
+    for first in range(0, len(blocks), BLOCKS_MIXED):
+        some = (blocks[first : first + BLOCKS_MIXED, None] * BLOCK_ROWS + np.arange(BLOCK_ROWS)).ravel()
+        mixed.append(rng.permutation(some[some < rows]))
+    return np.concatenate(mixed) if mixed else np.empty(0, dtype=np.int64)
 
 
 class _Run:
@@ -145,12 +161,12 @@ class _Run:
         self.schedule = WeightSchedule(settings.schedule, settings.schedule_by, settings.schedule_towards, settings.mix)
         self.at = Position()
         self.engine = self._make_engine()
-        self.order = row_order(len(self.rows), settings.seed, 0)
+        self.order = self._order()
         self.best: Arrays = {}
         self.is_whole = True
         """Whether engine and position are of the same moment; while a step is taken they are not."""
         key = TrainingKey(
-            rows=rows.fingerprint,
+            rows=f"{rows.fingerprint}, in blocks" if isinstance(rows.X, StoredFeatures) else rows.fingerprint,
             valid=None if valid is None else valid.fingerprint,
             hierarchy=rows.hierarchy.fingerprint,
             engine=self.engine.name,
@@ -167,7 +183,7 @@ class _Run:
             self.at, arrays = found
             self.best = {name: arrays.pop(name) for name in best if name in arrays}
             self.engine.restore(arrays)
-            self.order = row_order(len(self.rows), self.settings.seed, self.at.epoch)
+            self.order = self._order()
         self.callback.on_start(
             Plan(self.engine.name, self.settings.epochs, self.batches, self.engine.steps, self.title)
         )
@@ -188,7 +204,8 @@ class _Run:
         weights = None if self.settings.schedule == "constant" else self._weights_now()
         row_weights = None if self.rows.sample_weight is None else self.rows.sample_weight[chosen]
         known = None if self.rows.known is None else self.rows.known[chosen]
-        loss = self.engine.step(self.X[self.place[chosen]], self.rows.Y[chosen], weights, row_weights, known)
+        labels = dense_rows(self.rows.Y, chosen)
+        loss = self.engine.step(self.X[self.place[chosen]], labels, weights, row_weights, known)
         at.seconds += perf_counter() - began
         if not math.isfinite(loss):
             raise TrainingError(self._what_went_wrong(f"the loss is {loss}", self._steps + 1))
@@ -217,7 +234,7 @@ class _Run:
             self.best = {BEST + name: array for name, array in self._parameters().items()}
         at.history.append(record)
         at.epoch, at.batch, at.loss, at.seconds = at.epoch + 1, 0, 0.0, 0.0
-        self.order = row_order(len(self.rows), self.settings.seed, at.epoch)
+        self.order = self._order()
         self.is_whole = True
         self.callback.on_epoch(record)
         self.checkpoints.save_if_due(at, self._arrays)
@@ -240,6 +257,10 @@ class _Run:
         if not (self.is_whole and self.checkpoints.save(at, self._arrays())):
             return f"{place}. No checkpoint could be saved; an earlier one in {self.folder} is unchanged"
         return f"{place}. A checkpoint is saved in {self.folder}; --resume (in Python resume=True) continues from it"
+
+    def _order(self) -> NDArray[np.int64]:
+        in_blocks = isinstance(self.X, StoredFeatures)
+        return row_order(len(self.rows), self.settings.seed, self.at.epoch, in_blocks=in_blocks)
 
     def _make_engine(self) -> Engine:
         settings = self.settings
@@ -307,7 +328,7 @@ class _Run:
         if self.rows.sample_weight is not None:
             causes.append(f"the sample weights (up to {self.rows.sample_weight.max():g})")
         if self.encoder is None:
-            largest = float(np.abs(self.X).max())
+            largest = max(float(np.abs(block).max()) for _, block in row_blocks(self.X))
             features = f"the features (up to {largest:.3g}; prepare=True standardises them)"
             causes.insert(0 if largest > LARGE_FEATURE else len(causes), features)
         epoch, batch = divmod(step - 1, self.batches)
@@ -331,13 +352,13 @@ def _resampled(rows: Dataset, resampler: Resampler) -> tuple[Dataset, NDArray[np
     what its original does. Features are not copied, for images take much memory: they are found at their places.
     """
     chosen = resampler.resample(rows.counted_Y)
-    rest = np.arange(len(rows.counted_Y), len(rows))
+    rest = np.arange(rows.counted_Y.shape[0], len(rows))
     indices = np.concatenate([chosen.rows, rest])
     resampled = replace(
         rows,
         X=np.empty((len(indices), 0), dtype=rows.X.dtype),
         feature_names=None,
-        Y=np.concatenate([chosen.Y, rows.Y[rest]]),
+        Y=stack_labels([chosen.Y, rows.Y[rest]]),
         ids=None,
         known=None if rows.known is None else rows.known[indices],
         sample_weight=None if rows.sample_weight is None else rows.sample_weight[indices],
@@ -361,7 +382,7 @@ def _node_weights(rows: Dataset, settings: Settings) -> NodeWeights | None:
     )
 
 
-def _check_rows(X: NDArray[Any], features: int | None, encoder: PixelEncoder | None) -> None:
+def _check_rows(X: Any, features: int | None, encoder: PixelEncoder | None) -> None:
     if encoder is None:
         check_input(X, features)
     else:

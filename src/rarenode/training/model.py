@@ -20,6 +20,7 @@ from rarenode.data.dataset import Dataset, require_match
 from rarenode.data.features import has_columns, select_columns
 from rarenode.data.images import Images, are_images, as_images
 from rarenode.data.preparation import Preparation, as_float32
+from rarenode.data.stored import StoredFeatures
 from rarenode.data.table_options import Expected, TableOptions
 from rarenode.diagnosis import NodeDiagnosis, diagnose
 from rarenode.engines import limited_threads, resolve_device
@@ -89,6 +90,10 @@ class TrainedModel:
 
     def compute(self, X: Any, *, highest: bool = False, uncertainty: str | None = None) -> Output:
         """Probabilities of rows and, if requested, what else one pass through the model yields; see `Model.compute`."""
+        if isinstance(X, StoredFeatures):
+            return Output.joined(
+                len(X), ((rows, self.compute(x, highest=highest, uncertainty=uncertainty)) for rows, x in X.blocks())
+            )
         with self._threads():
             return self.model.compute(self.prepare(X), highest=highest, uncertainty=uncertainty)
 
@@ -106,8 +111,9 @@ class TrainedModel:
         """
         X = self._embedded(self._select(X))
         if self.preparation is not None:
-            return self.preparation.apply(X)
-        features = as_float32(X)
+            prepared: Floats = self.preparation.apply(X)
+            return prepared
+        features: Floats = as_float32(X)
         check_input(features, self.model.n_features)
         return features
 
@@ -131,6 +137,12 @@ class TrainedModel:
 
     def predict_parts(self, X: Any) -> tuple[Floats, ...]:
         """The probabilities (rows, nodes) of each model in a blend; of another model, its own alone."""
+        if isinstance(X, StoredFeatures):
+            parts = tuple(np.empty((len(X), len(self.hierarchy)), dtype=np.float32) for _ in self.parts)
+            for rows, x in X.blocks():
+                for whole, part in zip(parts, self.predict_parts(x), strict=True):
+                    whole[rows] = part
+            return parts
         prepared = self.prepare(X)
         with self._threads():
             return tuple(part.compute(prepared).probs for part in self.parts)

@@ -31,6 +31,7 @@ from rarenode.data.dataset import Dataset
 from rarenode.data.features import take_rows
 from rarenode.data.split import HierarchicalSplit, folds
 from rarenode.errors import ArgumentError, ResumeError
+from rarenode.hierarchy.labels import count_labels, dense_rows
 from rarenode.models import Blend, BlendWeights, learn_weights, pool
 from rarenode.models.encoder import Encoder
 from rarenode.models.model import Floats
@@ -90,9 +91,10 @@ def validate(data: Dataset, settings: Settings, valid: Dataset, **how: Unpack[Ho
     valid = require_labels(valid, "validation")
     model, parts = _train_and_predict(data, settings, valid, **how)
     weights, probs = _blend(parts, valid, shares := node_shares(data), settings, **how)
-    prior = _shares(model.training_positives + valid.Y.sum(axis=0), data.known_rows + valid.known_rows)
+    prior = _shares(model.training_positives + valid.support, data.known_rows + valid.known_rows)
     rows, support = np.arange(len(valid)), model.training_positives
-    return OutOfFold(_weighted(model, weights, shares), valid.Y, probs, prior, rows, support, valid.known)
+    labels = dense_rows(valid.Y)
+    return OutOfFold(_weighted(model, weights, shares), labels, probs, prior, rows, support, valid.known)
 
 
 def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFold:
@@ -111,7 +113,7 @@ def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFol
     folder = how.get("folder")
     parts = [np.empty(data.Y.shape, dtype=np.float32) for _ in settings.models]
     best_epochs = []
-    total = data.Y.sum(axis=0, dtype=np.int64)
+    total = data.support
     support = np.zeros(len(data.hierarchy), dtype=np.int64)
     for number, (kept, held_out) in enumerate(folds(data.Y, data.hierarchy, settings.cv, settings.seed), start=1):
         part = None if folder is None else folder / f"{FOLD}{number}"
@@ -141,7 +143,7 @@ def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFol
             parts[place][held_out] = its
         if model.history:
             best_epochs.append(best_epoch(model))
-        positives = data.Y[held_out].sum(axis=0, dtype=np.int64)
+        positives = count_labels(data.Y[held_out])
         support += positives * (total - positives)
     weights, probs = _blend(parts, data, shares := node_shares(data), settings, **how)
     del parts
@@ -155,7 +157,7 @@ def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFol
     model = train_model(data, final, **last)
     return OutOfFold(
         _weighted(model, weights, shares),
-        data.Y,
+        dense_rows(data.Y),
         probs,
         prior=_shares(total, data.known_rows),
         rows=np.arange(len(data)),
@@ -183,7 +185,7 @@ def _blend(
         return None, pool(parts, (), shares)
     weights = learn_weights(
         parts,
-        held_out.Y,
+        dense_rows(held_out.Y),
         shares=shares,
         scored=held_out.scored,
         known=held_out.known,
@@ -215,7 +217,7 @@ def _hold_out_rows(
     data: Dataset, settings: Settings, kept: Indices, held_out: Indices, **how: Unpack[How]
 ) -> OutOfFold:
     fold = validate(data.take(kept), settings, data.take(held_out), **how)
-    return replace(fold, prior=_shares(data.Y.sum(axis=0), data.known_rows), rows=held_out)
+    return replace(fold, prior=_shares(data.support, data.known_rows), rows=held_out)
 
 
 def _shares(positives: Indices, rows: Indices) -> NDArray[np.float64]:

@@ -20,18 +20,23 @@ from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
 from rarenode.data.images import Images
 from rarenode.data.preparation import Preparation, as_float32
+from rarenode.data.stored import StoredFeatures
 from rarenode.engines import available_threads, limited_threads
 from rarenode.errors import ArgumentError, DataError, Interrupted
 from rarenode.metrics import count_parents_together
 from rarenode.models import Blend, Forest, MlpEnsemble, Model, Neighbours, fit_neighbours, grow_forest
 from rarenode.models.encoder import Encoder
+from rarenode.models.kept_rows import draw_rows
 from rarenode.models.pixels import PixelEncoder
-from rarenode.models.training_labels import weighted_sums
+from rarenode.models.training_labels import Lists, weighted_sums
 from rarenode.objective import constrain
 from rarenode.training.callbacks import Callback, EpochRecord
 from rarenode.training.embedding import embeddings, pixels
 from rarenode.training.loop import train_network
 from rarenode.training.model import TrainedModel, current_versions
+
+MOST_CELLS_IN_MEMORY = 1 << 28
+"""Features of rows on disk that a forest or neighbours learn from: 1 GiB."""
 
 
 class How(TypedDict, total=False):
@@ -111,6 +116,8 @@ def train_model(
                 rows = _encoded(rows, data.X, encoder, threads, callback)
                 if watched is not None and valid is not None:
                     _encoded(watched, valid.X, encoder, threads, callback)  # the next prediction reuses them
+        if set(settings.models) & {"forest", "neighbours"}:
+            rows = _in_memory(rows, settings)
         if "forest" in settings.models:
             models.append(_grow(rows, settings, callback))
         if "neighbours" in settings.models:
@@ -122,7 +129,7 @@ def train_model(
         settings=settings,
         engine=engine,
         history=history,
-        training_positives=data.Y.sum(axis=0, dtype=np.int64),
+        training_positives=data.support,
         versions=current_versions(),
         fingerprints={
             "rows": data.fingerprint,
@@ -134,10 +141,10 @@ def train_model(
         encoder=encoder,
         feature_names=data.feature_names,
         source=data.name,
-        # The folder of pictures, and whether to skip bad ones, are options of each new table.
+        # The folder of pictures, whether to skip bad ones, and whether to stream are options of each new table.
         reading=None
         if data.reading is None
-        else data.reading.model_copy(update={"images": None, "skip_bad_images": False}),
+        else data.reading.model_copy(update={"images": None, "skip_bad_images": False, "stream": False}),
         n_counted=data.n_counted,
         parents_together=count_parents_together(data.Y, data.hierarchy, known=data.known),
     )
@@ -244,6 +251,24 @@ def _naming_what_takes_memory(rows: Dataset, settings: Settings) -> Iterator[Non
         if "neighbours" in settings.models:
             needs.append(f"neighbours among {counted(len(rows), 'row')}")
         raise MemoryError(f"training with {' and '.join(needs)} needs more than there is; choose less") from error
+
+
+def _in_memory(rows: Dataset, settings: Settings) -> Dataset:
+    """Rows on disk in memory, for models that look at all of them again and again; of too many, a part."""
+    if not isinstance(rows.X, StoredFeatures):
+        return rows
+    most = max(MOST_CELLS_IN_MEMORY // max(1, rows.n_features), 1)
+    if len(rows) > most:
+        kept, times = draw_rows(Lists.of(rows.Y), len(rows.hierarchy), most, np.random.default_rng(settings.seed))
+        warnings.warn(
+            f"{rows.name or 'the data'}: forest and neighbours learn from {most:,} of {len(rows):,} rows, all of rare "
+            "nodes among them; the network from all",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        weights = np.ones(len(rows), dtype=np.float32) if rows.sample_weight is None else rows.sample_weight
+        rows = replace(rows.take(kept), sample_weight=(weights[kept] * times).astype(np.float32))
+    return replace(rows, X=rows.X[:])
 
 
 def _is_out_of_memory(error: RuntimeError) -> bool:

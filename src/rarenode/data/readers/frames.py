@@ -92,12 +92,13 @@ TextColumns = Callable[[list[str]], Sequence[str]]
 """From the columns of a table to those that are never numbers, even if they look like it, such as ids and labels."""
 
 
-def read_table(sources: Sequence[Any], text_columns: TextColumns) -> Table:
+def read_table(sources: Sequence[Any], text_columns: TextColumns, columns: Sequence[str] | None = None) -> Table:
     """Read files with the same columns as one table.
 
     Args:
         sources: CSV, TSV, Parquet or Arrow files, of which text files may be gzipped; or one data frame.
         text_columns: which columns are never numbers.
+        columns: of Parquet and Arrow files, the only ones to read; None: all.
 
     Raises:
         MissingFileError: there is no such file.
@@ -109,7 +110,7 @@ def read_table(sources: Sequence[Any], text_columns: TextColumns) -> Table:
             raise DataError("only one data frame can be read; concatenate several")
         return _from_frame(sources[0])
     paths = [Path(source) for source in sources]
-    read = [_read(path, text_columns) for path in paths]
+    read = [_read(path, text_columns, columns) for path in paths]
     frames = [frame for frame, _ in read]
     for path, frame in zip(paths[1:], frames[1:], strict=True):
         _check_same_columns(paths[0], frames[0].columns, path, frame.columns)
@@ -194,12 +195,28 @@ def _check_same_columns(first: Path, expected: list[str], path: Path, columns: l
         raise DataError(f"{path}: its columns are not those of {first}: {what}")
 
 
-def _read(path: Path, text_columns: TextColumns) -> tuple[pl.DataFrame, str | None]:
+def schema_of(sources: Sequence[Any]) -> Table:
+    """The columns of Parquet or Arrow files, without a row.
+
+    Raises:
+        MissingFileError, FileFormatError, DataError: as `read_table`; also if the files are text.
+    """
+    paths = [Path(source) for source in sources if isinstance(source, str | Path)]
+    if len(paths) < len(sources) or not all(suffix_of(path) in BINARY for path in paths):
+        raise DataError("only Parquet and Arrow files can be streamed (--stream); convert the table to Parquet")
+    frames = [pl.DataFrame(schema=_scan(path).collect_schema()) for path in paths]
+    for path, frame in zip(paths[1:], frames[1:], strict=True):
+        _check_same_columns(paths[0], frames[0].columns, path, frame.columns)
+    return Table(frames[0], tuple((path, 0) for path in paths))
+
+
+def _read(path: Path, text_columns: TextColumns, columns: Sequence[str] | None) -> tuple[pl.DataFrame, str | None]:
     """The rows of a file, and what separates its fields, if it is text."""
     if suffix_of(path) in TEXT:
         frame, delimiter = _read_text_frame(path, text_columns)
         return _without_missing(frame), delimiter
-    return _without_missing(_collect(path, _scan(path))), None
+    scanned = _scan(path)
+    return _without_missing(_collect(path, scanned if columns is None else scanned.select(columns))), None
 
 
 def _without_missing(frame: pl.DataFrame) -> pl.DataFrame:

@@ -18,8 +18,34 @@ from rarenode.errors import ArgumentError, FileFormatError
 FEWEST_COLUMNS = 15
 ID, SYMBOL, QUALIFIER, TERM, EVIDENCE, ASPECT = 1, 2, 3, 4, 6, 8
 EVIDENCE_CODES = frozenset(
-    ["EXP", "IDA", "IPI", "IMP", "IGI", "IEP", "HTP", "HDA", "HMP", "HGI", "HEP", "IBA", "IBD", "IKR", "IRD",
-     "ISS", "ISO", "ISA", "ISM", "IGC", "RCA", "TAS", "NAS", "IC", "ND", "IEA"]
+    [
+        "EXP",
+        "IDA",
+        "IPI",
+        "IMP",
+        "IGI",
+        "IEP",
+        "HTP",
+        "HDA",
+        "HMP",
+        "HGI",
+        "HEP",
+        "IBA",
+        "IBD",
+        "IKR",
+        "IRD",
+        "ISS",
+        "ISO",
+        "ISA",
+        "ISM",
+        "IGC",
+        "RCA",
+        "TAS",
+        "NAS",
+        "IC",
+        "ND",
+        "IEA",
+    ]
 )
 """Those of the Gene Ontology; a file may have others."""
 ASPECTS = {"P": "biological_process", "F": "molecular_function", "C": "cellular_component"}

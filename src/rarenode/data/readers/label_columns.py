@@ -29,11 +29,12 @@ from rarenode.data.readers.row_columns import column_as_text
 from rarenode.data.table_options import TableOptions
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.hierarchy import Hierarchy, HierarchyLike, as_hierarchy
+from rarenode.hierarchy.labels import Labels
 
 
 def labels_of(
     table: Table, ids: tuple[str, ...] | None, options: TableOptions, hierarchy: HierarchyLike | None
-) -> tuple[Hierarchy, NDArray[np.bool_], NDArray[np.bool_] | None, TableOptions, tuple[str, ...]]:
+) -> tuple[Hierarchy, Labels, NDArray[np.bool_] | None, TableOptions, tuple[str, ...]]:
     """Hierarchy, labels, where they are known, the options with nothing left to guess, and notes about the labels."""
     stated = _stated(table, ids, options)
     if hierarchy is not None:

@@ -25,6 +25,7 @@ from rarenode.errors import DataError, FileFormatError, RarenodeError
 from rarenode.hierarchy import Hierarchy
 from rarenode.hierarchy.construction import DEFAULT_SEPARATOR
 from rarenode.hierarchy.files import guess_separator, split_path
+from rarenode.hierarchy.labels import MOST_DENSE_CELLS, Labels, dense_rows, sparse_labels
 from rarenode.hierarchy.three_valued import complete_labels
 
 YES = frozenset({"1", "1.0", "true", "yes", "y", "t", "present", "x", "+"})
@@ -379,8 +380,10 @@ def derive_hierarchy(stated: Stated, path_separator: str | None) -> tuple[Hierar
 
 def to_matrix(
     stated: Stated, hierarchy: Hierarchy, path_separator: str | None, *, below: bool
-) -> tuple[Bools, Bools | None]:
+) -> tuple[Labels, Bools | None]:
     """Labels (rows, nodes), and where they are known, or None if they are everywhere.
+
+    Labels of very many cells are sparse, unless some are unknown in rows where others are not.
 
     Raises:
         RarenodeError: a label is not in the hierarchy, or a row contradicts itself; the message names the place.
@@ -408,34 +411,40 @@ def to_matrix(
         raise wrong
     columns = np.array([column_of[label] for label in stated.labels], dtype=np.int64)
     shape = len(stated.labelled), len(hierarchy)
+    labelled = np.zeros(shape[0], dtype=np.bool_)
+    labelled[stated.rows[columns >= 0]] = True  # a label that was left out on purpose says nothing
+    labelled &= stated.labelled
+    present = (stated.values == 1) & (columns >= 0)
+    if shape[0] * shape[1] > MOST_DENSE_CELLS and not below and not (stated.values == -1).any():
+        some = sparse_labels(stated.rows[present], columns[present], shape)
+        _check_contradictions(stated, hierarchy, columns, some)
+        return hierarchy.close(some), None if labelled.all() else np.broadcast_to(labelled[:, None], shape)
     matrices: dict[int, Any] = {}
     for value in (1, 0, -1):
-        chosen = (stated.values == value) & (columns >= 0)
+        chosen = present if value == 1 else (stated.values == value) & (columns >= 0)
         if value == 1 or chosen.any():
             matrices[value] = np.zeros(shape, dtype=np.bool_)
             matrices[value][stated.rows[chosen], columns[chosen]] = True
     if 0 in matrices:
         _check_contradictions(stated, hierarchy, columns, matrices[1])
     Y, known = complete_labels(hierarchy, matrices[1], matrices.get(0), matrices.get(-1), below=below)
-    labelled = np.zeros(shape[0], dtype=np.bool_)
-    labelled[stated.rows[columns >= 0]] = True  # a label that was left out on purpose says nothing
-    labelled &= stated.labelled
     if not labelled.all():
         known = np.ones(shape, dtype=np.bool_) if known is None else known
         known[~labelled] = False
     return Y, known
 
 
-def _check_contradictions(stated: Stated, hierarchy: Hierarchy, columns: NDArray[np.int64], present: Bools) -> None:
+def _check_contradictions(stated: Stated, hierarchy: Hierarchy, columns: NDArray[np.int64], present: Labels) -> None:
     """Refuse a row that is said not to have a node, but to have it, or a node below it."""
     absent = np.flatnonzero((stated.values == 0) & (columns >= 0))
-    wrong = absent[hierarchy.close(present)[stated.rows[absent], columns[absent]]]
+    closed = hierarchy.close(present)
+    wrong = absent[np.asarray(closed[stated.rows[absent], columns[absent]]).ravel()] if len(absent) else absent
     if not len(wrong):
         return
     problems = []
     for statement in wrong[:MOST_DETAILS].tolist():
         row, node = stated.rows[statement], hierarchy.nodes[columns[statement]]
-        has = [hierarchy.nodes[column] for column in np.flatnonzero(present[row]).tolist()]
+        has = [hierarchy.nodes[column] for column in np.flatnonzero(dense_rows(present, np.array([row]))[0]).tolist()]
         below = next((each for each in has if node in hierarchy.ancestors(each)), None)
         why = "present as well" if node in has or below is None else f"{below!r}, which is below it, present"
         problems.append(f"{node!r} is said to be absent, but {why}; remove one of the two")

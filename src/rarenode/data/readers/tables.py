@@ -16,14 +16,18 @@ from rarenode._io.text import counted
 from rarenode.data.dataset import Dataset
 from rarenode.data.readers.columns import columns_of_features, lacking_columns, matching_columns, resolve_columns
 from rarenode.data.readers.feature_columns import feature_of
-from rarenode.data.readers.frames import Table, read_table
+from rarenode.data.readers.frames import Table, TextColumns, read_table, schema_of
 from rarenode.data.readers.images import image_column, image_columns, images_of, require_no_features, unused_columns
 from rarenode.data.readers.label_columns import labels_of
 from rarenode.data.readers.row_columns import ids_of, note_on_parts, parts_of, weights_of
+from rarenode.data.stored import StoredFeatures, store_columns
 from rarenode.data.table_options import Expected, TableOptions
 from rarenode.errors import ArgumentError, DataError, HierarchyError, LabelError, RarenodeError
 from rarenode.hierarchy import Hierarchy, HierarchyLike
+from rarenode.hierarchy.labels import Labels
 
+STREAMED_CELLS = 1 << 27
+"""Columns of so many cells together are read at a time, if features are streamed."""
 MOST_PROBLEMS = 50
 """So many things that are wrong with a table are listed."""
 
@@ -53,13 +57,46 @@ def read_tables(
         MissingFileError, FileFormatError, DataError: see the other readers.
         ArgumentError: a column is not there, or has two purposes.
     """
-    table = read_table(sources, partial(text_columns, options, expected))
-    return make_dataset(table, options, hierarchy=hierarchy, expected=expected, labels=labels)
+    text = partial(text_columns, options, expected)
+    if options.stream and not options.has_images:
+        return _streamed(sources, text, options, hierarchy, expected, labels)
+    return make_dataset(read_table(sources, text), options, hierarchy=hierarchy, expected=expected, labels=labels)
+
+
+def _streamed(
+    sources: Sequence[Any],
+    text: TextColumns,
+    options: TableOptions,
+    hierarchy: HierarchyLike | None,
+    expected: Expected | None,
+    labels: bool,
+) -> Dataset:
+    """The dataset with its features in a file. They are read some columns at a time, all others at once."""
+    schema = schema_of(sources)
+    names = schema.frame.columns
+    resolved = resolve_columns(schema, options, labels, is_new=expected is None)
+    wanted = _wanted(schema.name, names, resolved, expected)
+    others = [name for name in names if name not in wanted]
+    table = read_table(sources, text, others or names[:1])
+    rows = len(table.frame)
+    problems = _Problems(table)
+
+    def load(some: Sequence[str]) -> list[pl.Series]:
+        part = read_table(sources, text, some)
+        found = []
+        for name in some:
+            with problems.collected():
+                found.append(feature_of(part, name, None if expected is None else name in expected.text))
+        problems.raise_any()
+        return found
+
+    stored = store_columns(rows, wanted, load, max(1, STREAMED_CELLS // max(1, rows)))
+    return make_dataset(table, resolved, hierarchy=hierarchy, expected=expected, labels=labels, stored=stored)
 
 
 def read_labels(
     sources: Sequence[Path | str | Any], options: TableOptions, hierarchy: HierarchyLike | None = None
-) -> tuple[Hierarchy, NDArray[np.bool_], NDArray[np.bool_] | None]:
+) -> tuple[Hierarchy, Labels, NDArray[np.bool_] | None]:
     """The hierarchy, the labels (rows, nodes) and where they are known, without regard to features."""
     table = read_table(sources, partial(text_columns, options, None))
     options = resolve_columns(table, options, labels=True, is_new=True)
@@ -81,8 +118,9 @@ def make_dataset(
     hierarchy: HierarchyLike | None = None,
     expected: Expected | None = None,
     labels: bool = True,
+    stored: StoredFeatures | None = None,
 ) -> Dataset:
-    """The dataset of a table; arguments are those of `read_tables`."""
+    """The dataset of a table; arguments are those of `read_tables`. Features that are on disk are not in the table."""
     names = table.frame.columns
     is_images = options.has_images if expected is None else expected.images
     if is_images:
@@ -92,16 +130,7 @@ def make_dataset(
     images = None
     if is_images:
         images, options, table = images_of(table, options, None if expected is None else expected.images_in_training)
-    wanted: list[str]
-    if images is not None:
-        wanted = []
-    elif expected is None or expected.features is None:
-        wanted = columns_of_features(table.name, names, options)
-    else:
-        wanted = list(expected.features)
-    missing = [name for name in wanted if name not in names]
-    if missing:
-        raise DataError(f"{table.name} lacks columns that the model needs: {lacking_columns(missing, names, wanted)}")
+    wanted = [] if images is not None or stored is not None else _wanted(table.name, names, options, expected)
     problems = _Problems(table)
     columns = []
     for name in wanted:
@@ -129,12 +158,12 @@ def make_dataset(
     if expected is None and options.partition is None:
         notes = (*notes, *note_on_parts(table, {options.id, options.weight, *options.labels, *options.ignore}))
     return Dataset(
-        X=pl.DataFrame(columns) if images is None else images,
+        X=stored if stored is not None else pl.DataFrame(columns) if images is None else images,
         Y=Y,
         known=known,
         hierarchy=tree,
         scored=np.ones(len(tree), dtype=np.bool_),
-        feature_names=None if images is not None else tuple(wanted),
+        feature_names=None if images is not None or stored is not None else tuple(wanted),
         ids=ids,
         sample_weight=weights,
         name=table.name,
@@ -143,6 +172,17 @@ def make_dataset(
         # A file of labels belongs to these rows alone.
         reading=options if set(options.labels) <= set(names) else options.model_copy(update={"labels": ()}),
     )
+
+
+def _wanted(table: str, names: Sequence[str], options: TableOptions, expected: Expected | None) -> list[str]:
+    """The columns of features."""
+    if expected is None or expected.features is None:
+        return columns_of_features(table, names, options)
+    wanted = list(expected.features)
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise DataError(f"{table} lacks columns that the model needs: {lacking_columns(missing, names, wanted)}")
+    return wanted
 
 
 class _Problems:
