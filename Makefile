@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-all explore coverage lint bench stress graph results lock clean
+.PHONY: help setup demo test test-all explore coverage lint bench bench-scale stress graph results lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -46,6 +46,9 @@ lint: setup ## ruff, mypy --strict, import-linter, and whether the package graph
 
 bench: setup ## time and memory against the dense formula; also to build/bench.json
 	$(BIN)/python -m bench
+
+bench-scale: setup ## how time and memory grow with rows, nodes and edges, in an hour; draws docs/images/scale.svg
+	$(BIN)/python -m bench.scale
 
 stress: setup ## kill and resume a training 200 times; it must end in the same bits
 	$(BIN)/python tools/stress.py

@@ -46,6 +46,14 @@ def measure(prepare: Callable[[], Callable[[], float]], warm_up: int = 0) -> dic
     }
 
 
+def measure_once(function: Callable[[], object], clock: Callable[[], float]) -> tuple[float, int]:
+    """Seconds by a clock, and peak bytes, of a call."""
+    _give_back_free_memory()
+    before, began = _peak_bytes(reset=True), clock()
+    function()
+    return clock() - began, _peak_bytes() - before
+
+
 def in_own_process(module: str, *arguments: str) -> dict[str, Any]:
     """What ``python -m module --one arguments`` prints as JSON."""
     command = [sys.executable, "-m", module, "--one", *arguments]
