@@ -175,7 +175,8 @@ class Settings(BaseModel):
     augmentation: str = setting("flip,crop,colour", "Images")
     """How images are varied while an encoder is trained: some of flip, crop, colour, separated by commas, or none."""
     precision: Precision = setting("auto", "Images")
-    """What an encoder is trained in: float32, or bfloat16 where that suffices; auto: bfloat16 on GPUs made for it."""
+    """What an encoder is trained in: float32, or bfloat16 where that suffices; auto: bfloat16 on GPUs made for it. A
+    network without an encoder is trained in bfloat16 only if that is set, and on a GPU."""
 
     engine: EngineName = setting("auto", "Computation")
     """What computes a training step: fused (fast, CPU only) or torch."""

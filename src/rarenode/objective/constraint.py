@@ -64,7 +64,8 @@ def maximisers(scores: Tensor, labels: Tensor, hierarchy: Hierarchy) -> Tensor:
         hierarchy: its node order is the order of the last dimension.
 
     Raises:
-        NotClosedError: a row is labelled with a node but not with the node's parent.
+        NotClosedError: a row is labelled with a node but not with the node's parent. Only on the CPU: elsewhere it
+            would have to wait for the device; see `has_gaps`.
     """
     values = scores.detach()
     if values.device.type != "cpu":
@@ -88,9 +89,7 @@ def maximisers_by_level(scores: Tensor, labels: Tensor, hierarchy: Hierarchy) ->
     This is how devices without our compiled loop do it: as many steps as the hierarchy is deep, each at the cost of
     its edges.
     """
-    parents_of, children_of, levels = _on_device(hierarchy, scores.device)
-    if bool((labels[..., children_of] & ~labels[..., parents_of]).any()):
-        hierarchy.require_closed(labels.cpu().numpy())
+    _, _, levels = _on_device(hierarchy, scores.device)
     nobody = len(hierarchy)
     value = scores.clone()
     best = torch.arange(nobody, device=scores.device).expand(scores.shape).clone()
@@ -106,6 +105,12 @@ def maximisers_by_level(scores: Tensor, labels: Tensor, hierarchy: Hierarchy) ->
         best[..., parents] = own_claim.scatter_reduce(-1, slots, offered_claim, "amin")
         value[..., parents] = top
     return best
+
+
+def has_gaps(labels: Tensor, hierarchy: Hierarchy) -> Tensor:
+    """Whether a row has a node but not the node's parent: one boolean, on the device of the labels."""
+    parents_of, children_of, _ = _on_device(hierarchy, labels.device)
+    return (labels[..., children_of] & ~labels[..., parents_of]).any()
 
 
 def _equals(value: Tensor, top: Tensor) -> Tensor:
