@@ -1,5 +1,6 @@
 """How a training step is computed: `torch` (any model, any device) and `fused` (CPU, at the memory-bandwidth limit)."""
 
+from rarenode.engines.distributed_engine import several_processes
 from rarenode.engines.encoder_training import EncoderTraining
 from rarenode.engines.engine import Adam, Engine, Objective
 from rarenode.engines.selection import EngineName, make_engine, resolve_device
@@ -15,4 +16,5 @@ __all__ = [
     "limited_threads",
     "make_engine",
     "resolve_device",
+    "several_processes",
 ]

@@ -48,10 +48,13 @@ class Engine(Protocol):
     """A model in training."""
 
     name: str
-    steps: int
-    """Steps taken so far."""
     processes: int
     """How many processes compute it."""
+
+    @property
+    def steps(self) -> int:
+        """Steps taken so far."""
+        ...
 
     def step(
         self,

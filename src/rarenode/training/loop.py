@@ -173,7 +173,14 @@ class _Run:
             self.engine.restore(arrays)
             self.order = row_order(len(self.rows), self.settings.seed, self.at.epoch)
         self.callback.on_start(
-            Plan(self.engine.name, self.settings.epochs, self.batches, self.engine.steps, self.title)
+            Plan(
+                engine=self.engine.name,
+                epochs=self.settings.epochs,
+                batches=self.batches,
+                steps_done=self.engine.steps,
+                title=self.title,
+                processes=self.engine.processes,
+            )
         )
 
     @property
