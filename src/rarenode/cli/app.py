@@ -111,6 +111,8 @@ def _run_app() -> None:
     if os.environ.get("WORLD_SIZE", "1") == "1":
         app()
         return
+    # Where a process has ended, torch would log at length how its C++ code noticed, before the message that says it.
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     from rarenode.engines import several_processes  # noqa: PLC0415 (torch takes a second to load)
 
     with several_processes() as is_first:

@@ -41,8 +41,8 @@ BUSY = timedelta(minutes=30)
 """How long a process waits for the others within a step; only a host that vanished without a word takes longer."""
 ROLL_CALL = 3.0
 """Seconds in which a process that is alive answers, once a connection was lost."""
-MOST_BYTES = 1 << 30
-"""That are sent at a time."""
+FIRST_BYTES, MOST_BYTES = 1 << 16, 1 << 30
+"""That are sent at first, and at most, at a time. Most messages of a step fit into the first ones."""
 _DEVICES = {"cpu": "gloo", "cuda": "nccl"}
 
 
@@ -77,7 +77,9 @@ class Team:
         """Held from the first word of a command to its last, so that threads do not mix their commands."""
         self.training = 0
         """The number of the engine that the others have; a new one replaces it."""
-        threading.Thread(target=self._answer, daemon=True).start()
+        self._leaving = threading.Event()
+        self._answering = threading.Thread(target=self._answer, daemon=True)
+        self._answering.start()
 
     # --- words and arrays --------------------------------------------------------------------------------------------
 
@@ -85,17 +87,16 @@ class Team:
         """Say to all other processes what to do; `hear` returns it there."""
         content = _packed(about, arrays)
         with self._connected():
-            dist.broadcast(torch.tensor([len(content)]), src=0)
-            for part in _parts(content):
+            for part in (_first(content), *_parts(content[FIRST_BYTES:])):
                 dist.broadcast(part, src=0)
 
     def hear(self) -> tuple[dict[str, Any], Arrays]:
         """Wait for what the leader says."""
-        size = torch.zeros(1, dtype=torch.int64)
+        first = _first(np.empty(0, dtype=np.uint8))
         with self._connected():
-            dist.broadcast(size, src=0)
-            content = np.empty(int(size), dtype=np.uint8)
-            for part in _parts(content):
+            dist.broadcast(first, src=0)
+            content = _with_room_for_all(first)
+            for part in _parts(content[FIRST_BYTES:]):
                 dist.broadcast(part, src=0)
         return _unpacked(content)
 
@@ -103,17 +104,16 @@ class Team:
         """Send arrays to one process, which must `receive` them."""
         content = _packed(about, arrays)
         with self._connected():
-            dist.send(torch.tensor([len(content)]), rank, self._group(self.size))
-            for part in _parts(content):
+            for part in (_first(content), *_parts(content[FIRST_BYTES:])):
                 dist.send(part, rank, self._group(self.size))
 
     def receive(self, rank: int) -> tuple[dict[str, Any], Arrays]:
         """Wait for what one process sends."""
-        size = torch.zeros(1, dtype=torch.int64)
+        first = _first(np.empty(0, dtype=np.uint8))
         with self._connected():
-            dist.recv(size, rank, self._group(self.size))
-            content = np.empty(int(size), dtype=np.uint8)
-            for part in _parts(content):
+            dist.recv(first, rank, self._group(self.size))
+            content = _with_room_for_all(first)
+            for part in _parts(content[FIRST_BYTES:]):
                 dist.recv(part, rank, self._group(self.size))
         return _unpacked(content)
 
@@ -146,6 +146,8 @@ class Team:
 
     def leave(self) -> None:
         """Close the connections."""
+        self._leaving.set()
+        self._answering.join()
         with suppress(Exception):
             dist.destroy_process_group()
 
@@ -201,8 +203,10 @@ class Team:
         """Answer when another process asks who is there, whatever this one is doing or waiting for."""
         with suppress(Exception):  # the store ends with the processes
             store = _own_store()
-            store.wait(["roll call"], IDLE)
-            store.set(f"here/{self.rank}", "")
+            while not self._leaving.wait(ROLL_CALL / 10):
+                if store.check(["roll call"]):
+                    store.set(f"here/{self.rank}", "")
+                    return
 
 
 def _own_store() -> Any:
@@ -239,6 +243,22 @@ def _unpacked(content: NDArray[np.uint8]) -> tuple[dict[str, Any], Arrays]:
         arrays[name] = content[place : place + size].copy().view(kind).reshape(shape)
         place += size
     return about, arrays
+
+
+def _first(content: NDArray[np.uint8]) -> Tensor:
+    """The size of a message, and its first bytes."""
+    first = np.zeros(8 + FIRST_BYTES, dtype=np.uint8)
+    first[:8] = np.array([len(content)], dtype=np.int64).view(np.uint8)
+    first[8 : 8 + len(content)] = content[:FIRST_BYTES]
+    return torch.from_numpy(first)
+
+
+def _with_room_for_all(first: Tensor) -> NDArray[np.uint8]:
+    """A message of which the first bytes are there."""
+    bytes_there = first.numpy()
+    content = np.empty(int(bytes_there[:8].view(np.int64)[0]), dtype=np.uint8)
+    content[:FIRST_BYTES] = bytes_there[8 : 8 + len(content)]
+    return content
 
 
 def _parts(content: NDArray[np.uint8]) -> Iterator[Tensor]:
