@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +19,17 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
-from rarenode import Run, make_hierarchical
+from rarenode import Run, __version__, make_hierarchical
+from rarenode._io.arrays import read_note
+from rarenode.engines import distributed_engine, make_engine, selection, several_processes
+from rarenode.engines.fused_engine import FusedEngine
 from rarenode.engines.share import Share
+from rarenode.errors import ArgumentError
+from rarenode.models import initial_parameters
 from rarenode.objective.uncertainties import UNCERTAINTIES, joint_uncertainty, uncertainty
+from rarenode.training.checkpoint import FILE
 from tests.engines import in_processes
+from tests.engines.problem import ADAM, objective_of, shape_of
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node"]
 ROOT = Path(__file__).parents[2]
@@ -137,6 +147,50 @@ def test_rows_of_a_batch_are_divided_without_rest() -> None:
             assert slices[0].stop > 0
 
 
+# --- what is divided, and what is not ------------------------------------------------------------------------------
+
+
+class TeamOfThree:
+    """As far as it is asked before anything is said."""
+
+    size = 3
+
+
+@pytest.fixture
+def leading(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distributed_engine, "_team", TeamOfThree())
+
+
+@pytest.mark.usefixtures("leading")
+@pytest.mark.parametrize("changes", [{"members": 1}, {"members": 4, "ensemble": "dropout"}])
+def test_a_single_network_is_trained_by_one_process(changes: dict[str, Any]) -> None:
+    shape = shape_of(in_processes.DATA, **changes)
+    with pytest.warns(RuntimeWarning, match="2 other processes of torchrun will wait: only members of an ensemble"):
+        engine = make_engine("auto", shape, initial_parameters(shape, 0), objective_of(in_processes.DATA), ADAM, 0)
+    assert engine.processes == 1
+
+
+def test_processes_take_a_gpu_each(monkeypatch: pytest.MonkeyPatch, leading: None) -> None:
+    shape = shape_of(in_processes.DATA, members=4)
+    monkeypatch.setattr(selection, "resolve_device", lambda device: device)
+    with pytest.raises(ArgumentError, match="cpu or on cuda, a GPU for each, not on 'cuda:1'"):
+        make_engine(
+            "torch", shape, initial_parameters(shape, 0), objective_of(in_processes.DATA), ADAM, 0, device="cuda:1"
+        )
+
+
+def test_the_fused_engine_has_no_rows_to_share() -> None:
+    shape = shape_of(in_processes.DATA, members=4)
+    share = Share(lambda value: value, 4, row_processes=2)
+    with pytest.raises(ArgumentError, match="choose engine 'torch'"):
+        FusedEngine(shape, initial_parameters(shape, 0), objective_of(in_processes.DATA), ADAM, 0, share=share)
+
+
+def test_alone_there_is_nothing_to_wait_for() -> None:
+    with several_processes() as is_first:
+        assert is_first
+
+
 # --- the end of processes --------------------------------------------------------------------------------------------
 
 
@@ -192,24 +246,91 @@ def test_a_killed_process_ends_the_run_and_nothing_is_lost(rank: int, table: Pat
     assert "start the same command again with --resume" in errors
     assert not [pid for pid in ranks.values() if Path(f"/proc/{pid}").exists()]
     assert Run(out).files.is_begun
-    assert_resumes(out)
-
-
-def assert_resumes(out: Path) -> None:
-    """The checkpoint is read, by one process; that its training is too long for a test is known from its settings."""
-    from rarenode._io.arrays import read_note
-    from rarenode.training.checkpoint import FILE
-
-    assert '"format":"rarenode checkpoint"' in read_note(out / FILE)
+    assert json.loads(read_note(out / FILE))["position"]["epoch"] >= 1  # what resuming begins with
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_saves_a_checkpoint(number: signal.Signals, table: Path, tmp_path: Path) -> None:
+def test_a_request_to_end_saves_a_checkpoint(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     begun, _ = start(2, fit_command(table, out), out)
-    begun.send_signal(number)
+    begun.send_signal(signal.SIGTERM)  # the leader takes it for Ctrl-C
     _, errors = begun.communicate(timeout=60)
     assert errors.count("A checkpoint is saved in") == 1
-    assert "rank 1" not in errors.partition("A checkpoint is saved in")[0]
+    assert "rarenode: rank" not in errors
+
+
+@pytest.mark.slow
+def test_a_process_that_fails_says_why(tmp_path: Path) -> None:
+    """Here because it has another rarenode."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, sys\n"
+        "from rarenode.engines import distributed_engine\n"
+        "if os.environ['RANK'] == '1':\n"
+        "    distributed_engine.__version__ = '0.0.1'\n"
+        "from tests.engines.in_processes import members\n"
+        "with distributed_engine.several_processes() as is_first:\n"
+        "    if is_first:\n"
+        "        members('torch', 'gmu')\n"
+    )
+    run = [*TORCHRUN, "2", "--master-port", free_port(), str(program)]
+    ended = subprocess.run(run, env=environment(), check=False, capture_output=True, text=True, timeout=120)
+    assert ended.returncode != 0
+    assert f"failed: it has rarenode 0.0.1, and the first process {__version__}" in ended.stderr
+    assert "LostProcessError: rank 1 of 2" in ended.stderr
+
+
+def can_make_networks() -> bool:
+    """Whether this user may make a network namespace."""
+    if shutil.which("ip") is None:
+        return False
+    made = subprocess.run(["ip", "netns", "add", "rarenode-probe"], check=False, capture_output=True).returncode == 0
+    subprocess.run(["ip", "netns", "del", "rarenode-probe"], check=False, capture_output=True)
+    return made
+
+
+@pytest.fixture
+def two_hosts() -> Iterator[dict[str, str]]:
+    """Two network namespaces that a cable joins: name -> the interface of each."""
+    hosts = {f"rarenode-{os.getpid()}-{place}": f"rn{os.getpid() % 100000}{place}" for place in "ab"}
+    (first, there), (second, back) = hosts.items()
+
+    def ip(*arguments: str) -> None:
+        subprocess.run(["ip", *arguments], check=True)
+
+    try:
+        for name in hosts:
+            ip("netns", "add", name)
+            ip("-n", name, "link", "set", "lo", "up")
+        ip("link", "add", there, "netns", first, "type", "veth", "peer", "name", back, "netns", second)
+        for number, (name, interface) in enumerate(hosts.items(), start=1):
+            ip("-n", name, "addr", "add", f"10.77.0.{number}/24", "dev", interface)
+            ip("-n", name, "link", "set", interface, "up")
+        yield hosts
+    finally:
+        for name in hosts:
+            subprocess.run(["ip", "netns", "del", name], check=False)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not can_make_networks(), reason="needs iproute2, and the right to make network namespaces")
+def test_two_hosts_of_which_one_has_the_data(two_hosts: dict[str, str], table: Path, tmp_path: Path) -> None:
+    out, port = tmp_path / "run", free_port()
+    started = []
+    for rank, (name, interface) in enumerate(two_hosts.items()):
+        rows = table if rank == 0 else tmp_path / "not here.csv"
+        where = ["--nnodes", "2", "--node-rank", str(rank), "--master-addr", "10.77.0.1", "--master-port", port]
+        command = [*TORCHRUN, "1", *where, *fit_command(rows, out, "--epochs", "2")]
+        started.append(
+            subprocess.Popen(
+                ["ip", "netns", "exec", name, *command],
+                env=environment(GLOO_SOCKET_IFNAME=interface),
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+    errors = [each.communicate(timeout=120)[1] for each in started]
+    assert [each.returncode for each in started] == [0, 0], errors
+    assert "with the fused engine in 2 processes: " in errors[0]
+    assert Run(out).model.parts[0].n_features == 5

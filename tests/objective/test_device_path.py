@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +31,19 @@ def test_both_ways_find_the_same_maximisers(hierarchy: Hierarchy, data: st.DataO
     assert find_maximisers(flat, labels, *hierarchy.families, hierarchy.edge_children, best)
     by_level = maximisers_by_level(scores, torch.from_numpy(labels), hierarchy)
     np.testing.assert_array_equal(by_level.reshape(-1, nodes).numpy(), best)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+@pytest.mark.filterwarnings("ignore")  # of torch.compile, about itself
+def test_compiled_it_finds_the_same_maximisers() -> None:
+    hierarchy = Hierarchy.from_edges([("a", "b"), ("a", "c"), ("x", "c"), ("b", "d")])
+    rng = np.random.default_rng(0)
+    for rows in (4, 4, 3):  # the last batch of an epoch has fewer rows
+        labels = torch.from_numpy(hierarchy.close(rng.random((rows, 5)) < 0.3))
+        scores = torch.tensor(rng.integers(-2, 3, (2, rows, 5)), dtype=torch.float32)
+        eager, compiled = (maximisers_by_level(scores, labels, hierarchy, compiled=each) for each in (False, True))
+        assert torch.equal(eager, compiled)
 
 
 @given(hierarchy=hierarchies(), data=st.data(), rows=st.integers(1, 3))

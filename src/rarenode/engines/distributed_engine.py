@@ -78,7 +78,7 @@ def several_processes() -> Iterator[bool]:
         return
     _team = team
     try:
-        with _terminated_as_interrupted():
+        with _terminated_as_interrupted(team):
             yield True
     finally:
         _team = None
@@ -100,12 +100,20 @@ def _undisturbed() -> Iterator[None]:
 
 
 @contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """A request to end, as torchrun and cluster schedulers send it, does what Ctrl-C does: it saves a checkpoint."""
+def _terminated_as_interrupted(team: Team) -> Iterator[None]:
+    """A request to end, as torchrun and cluster schedulers send it, does what Ctrl-C does: it saves a checkpoint.
+
+    Where another process has ended there is no use in that; what has happened is going to be said.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+
+    def interrupt(*_: object) -> None:
+        if not team.has_lost:
+            signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGTERM, interrupt)
     try:
         yield
     finally:
@@ -180,7 +188,7 @@ class DistributedEngine:
             "by_rows": by_rows,
             "shape": asdict(shape),
             "nodes": objective.hierarchy.nodes,
-            "objective": {name: getattr(objective, name) for name in ("focus", "u0", "k", "reduction")},
+            "objective": {name: getattr(objective, name) for name in ("focus", "u0", "k", "reduction", "compiled")},
             "adam": asdict(adam),
             "seed": seed,
             "device": device,

@@ -27,10 +27,13 @@ class Objective:
     k: float = 1.0
     scored: NDArray[np.bool_] | None = None
     reduction: Reduction = "mean"
+    compiled: bool = False
 
     def loss(self) -> RareNodeLoss:
         """The loss as a module; building it also checks that everything fits."""
-        return RareNodeLoss(self.hierarchy, self.weights, self.focus, self.u0, self.k, self.scored, self.reduction)
+        return RareNodeLoss(
+            self.hierarchy, self.weights, self.focus, self.u0, self.k, self.scored, self.reduction, self.compiled
+        )
 
 
 @dataclass(frozen=True)

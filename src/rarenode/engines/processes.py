@@ -37,7 +37,7 @@ IDLE = timedelta(days=30)
 connections close, and nobody waits."""
 MEETING = timedelta(minutes=5)
 """How long processes wait for all others to start."""
-BUSY = timedelta(minutes=30)
+BUSY = timedelta(minutes=10)
 """How long a process waits for the others within a step; only a host that vanished without a word takes longer."""
 ROLL_CALL = 3.0
 """Seconds in which a process that is alive answers, once a connection was lost."""
@@ -77,6 +77,8 @@ class Team:
         """Held from the first word of a command to its last, so that threads do not mix their commands."""
         self.training = 0
         """The number of the engine that the others have; a new one replaces it."""
+        self.has_lost = False
+        """Whether another process is known to have ended. torchrun asks those that are left to end too."""
         self._leaving = threading.Event()
         self._answering = threading.Thread(target=self._answer, daemon=True)
         self._answering.start()
@@ -176,6 +178,7 @@ class Team:
 
     def _lost(self, error: RuntimeError) -> LostProcessError:
         """Which processes are no longer there, and why."""
+        self.has_lost = True
         found, answered = [], {self.rank}
         try:
             self._store.set("roll call", "")

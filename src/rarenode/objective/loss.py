@@ -55,6 +55,7 @@ class RareNodeLoss(torch.nn.Module):
         scored: boolean mask of the nodes that count; None counts all. An artificial root should not.
         reduction: ``mean`` over rows and scored nodes, summed over members; ``sum``; or ``none`` (the shape of the
             logits, unscored nodes zero).
+        compiled: on a device other than the CPU, compute the constraint by `torch.compile`.
 
     >>> hierarchy = Hierarchy.from_edges([("animal", "cat"), ("animal", "dog")])
     >>> loss = RareNodeLoss(hierarchy)
@@ -72,6 +73,7 @@ class RareNodeLoss(torch.nn.Module):
         k: float = 1.0,
         scored: ArrayLike | None = None,
         reduction: Reduction = "mean",
+        compiled: bool = False,
     ) -> None:
         super().__init__()
         if focus is not None and focus != "focal" and focus not in UNCERTAINTIES:
@@ -86,6 +88,7 @@ class RareNodeLoss(torch.nn.Module):
         self.u0 = u0
         self.k = k
         self.reduction = reduction
+        self.compiled = compiled
         mask = np.ones(len(hierarchy), dtype=np.bool_) if scored is None else np.asarray(scored)
         if mask.dtype != np.bool_ or mask.shape != (len(hierarchy),) or not mask.any():
             raise ArgumentError(
@@ -141,7 +144,7 @@ class RareNodeLoss(torch.nn.Module):
             weight = weight * torch.from_numpy(self.check_known(known, tuple(present.shape))).to(logits.device)
         if logits.device.type != "cpu":
             weight = weight.masked_fill(has_gaps(present, self.hierarchy), torch.nan)
-        best = maximisers(logits, present, self.hierarchy)
+        best = maximisers(logits, present, self.hierarchy, compiled=self.compiled)
         count = {"mean": self.scored_cells(len(present), known), "sum": 1, "none": None}[self.reduction]
         return weighted_cross_entropy(logits.to(dtype), best, present, weight, count)
 

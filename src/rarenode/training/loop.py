@@ -275,6 +275,7 @@ class _Run:
             k=settings.k,
             scored=self.rows.scored,
             reduction=auto if settings.reduction == "auto" else settings.reduction,
+            compiled=settings.compile,
         )
         parameters = initial_parameters(self.shape, settings.seed)
         adam = Adam(settings.learning_rate, settings.weight_decay)
