@@ -33,7 +33,7 @@ Arrays = dict[str, NDArray[Any]]
 DATA = make_hierarchical(200, nodes=30, depth=4, shape="dag", features=9)
 X, Y = DATA.train.X.astype(np.float32), DATA.train.Y
 KNOWN = Y | (np.random.default_rng(1).random(Y.shape) < 0.8)
-PIXELS = np.random.default_rng(2).integers(0, 256, (len(Y), 8 * 8 * 3), dtype=np.uint8)
+PIXELS: NDArray[Any] = np.random.default_rng(2).integers(0, 256, (len(Y), 8 * 8 * 3), dtype=np.uint8)
 SETTINGS = Settings(
     hidden_size=8,
     n_members=5,
@@ -130,7 +130,8 @@ class StopAt(Callback):
             raise KeyboardInterrupt
 
 
-def rows(part: Dataset) -> Dataset:
+def rows(part: Dataset | None) -> Dataset:
+    assert part is not None
     return replace(part, X=part.X.astype(np.float32))
 
 

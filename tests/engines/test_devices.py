@@ -29,6 +29,7 @@ from rarenode.models.pixels import PixelEncoder, PixelInput
 from rarenode.objective import constraint
 from rarenode.objective.uncertainties import UNCERTAINTIES
 from rarenode.training import loop
+from rarenode.training.callbacks import Callback
 from rarenode.training.fit import fit_model
 from rarenode.training.model import TrainedModel
 from tests.engines.problem import ADAM, SEED, objective_of, shape_of
@@ -140,6 +141,8 @@ def test_predictions_on_a_device_are_those_of_the_cpu(data: DatasetSplits, kind:
         kind=kind,
     )
     here = model.compute(X, highest=True, uncertainty=kind)
+    assert here.highest is not None and here.uncertainty is not None
+    assert there.highest is not None and there.uncertainty is not None
     for ours, theirs in ((there.probs, here.probs), (there.highest, here.highest)):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose(there.uncertainty, here.uncertainty, rtol=1e-3, atol=2e-6)
@@ -179,7 +182,7 @@ def losses_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "make_engine", make)
 
 
-class Losses(loop.Callback):
+class Losses(Callback):
     def __init__(self) -> None:
         self.found: list[tuple[int, int, float]] = []
 
@@ -213,7 +216,7 @@ def test_a_loss_that_is_not_finite_is_found_later_with_its_place(
 
 @pytest.mark.skipif(not HAS_GPU, reason="needs a GPU")
 @pytest.mark.parametrize("focus", ["none", "gmu"])
-def test_training_and_prediction_on_a_gpu(focus: str, tmp_path: Any) -> None:
+def test_training_and_prediction_on_a_gpu(focus: Any, tmp_path: Any) -> None:
     data = make_hierarchical(300, nodes=40, depth=4)
     settings = Settings(hidden_size=32, n_members=3, epochs=3, holdout=0.2, model="mlp", focus=focus)
     models = [

@@ -226,7 +226,7 @@ def start(processes: int, command: list[str], out: Path) -> tuple[subprocess.Pop
         assert begun.poll() is None, begun.communicate()[1]
         time.sleep(0.05)
     children = Path(f"/proc/{begun.pid}/task/{begun.pid}/children").read_text().split()
-    ranks = {}
+    ranks: dict[int, int] = {}
     for child in children:
         variables = Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
         ranks |= {int(each[5:]): int(child) for each in variables if each.startswith(b"RANK=")}

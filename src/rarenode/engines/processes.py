@@ -28,7 +28,7 @@ from torch import Tensor
 from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined]  # documented, if not listed
 from torch.distributed.rendezvous import rendezvous
 
-from rarenode.errors import LostProcessError
+from rarenode.errors import LostProcessError, TrainingError
 from rarenode.models.network import tensor_of
 
 Arrays = dict[str, NDArray[Any]]
@@ -60,19 +60,13 @@ class Team:
 
     def __init__(self) -> None:
         self.rank, self.size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-        store = next(rendezvous("env://", timeout=MEETING))[0]
-        Team._meetings += 1
-        store = PrefixStore(f"rarenode/{Team._meetings}", store)
         self.place = int(os.environ.get("LOCAL_RANK", "0"))
         """The number of this process on its machine."""
         self.neighbours = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
         """How many processes its machine has."""
-        self._store = _own_store()
+        self._meet()
         about = f"rank {self.rank} of {self.size}, process {os.getpid()} on {socket.gethostname()}"
         self._store.set(f"about/{self.rank}", about)
-        backends = [f"{device}:{_DEVICES[device]}" for device in _DEVICES if device == "cpu" or _has_nccl()]
-        dist.init_process_group(",".join(backends), store=store, rank=self.rank, world_size=self.size, timeout=IDLE)
-        self._groups = {self.size: dist.new_group(timeout=BUSY)}
         self.lock = threading.RLock()
         """Held from the first word of a command to its last, so that threads do not mix their commands."""
         self.training = 0
@@ -82,6 +76,21 @@ class Team:
         self._leaving = threading.Event()
         self._answering = threading.Thread(target=self._answer, daemon=True)
         self._answering.start()
+
+    def _meet(self) -> None:
+        Team._meetings += 1
+        backends = [f"{device}:{_DEVICES[device]}" for device in _DEVICES if device == "cpu" or _has_nccl()]
+        try:
+            store = PrefixStore(f"rarenode/{Team._meetings}", next(rendezvous("env://", timeout=MEETING))[0])
+            self._store = _own_store()
+            dist.init_process_group(",".join(backends), store=store, rank=self.rank, world_size=self.size, timeout=IDLE)
+            self._groups = {self.size: dist.new_group(timeout=BUSY)}
+        except (RuntimeError, OSError, ValueError) as error:
+            place = f"{os.environ['MASTER_ADDR']}, port {os.environ['MASTER_PORT']}"
+            raise TrainingError(
+                f"rank {self.rank} did not meet the other {self.size - 1} processes at {place} (MASTER_ADDR, "
+                f"MASTER_PORT): {error}"
+            ) from None
 
     # --- words and arrays --------------------------------------------------------------------------------------------
 
