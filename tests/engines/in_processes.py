@@ -55,9 +55,9 @@ def found_by(engine: Engine, losses: list[float], rows: NDArray[Any]) -> Arrays:
     return {"losses": np.array(losses), "probs": engine.probs(rows[:20]), **engine.state()}
 
 
-def members(engine: str, focus: str | None) -> Arrays:
+def members(engine: str, focus: str | None, count: int = 5) -> Arrays:
     """An ensemble, with every argument that a step can have."""
-    shape = shape_of(DATA, members=5)
+    shape = shape_of(DATA, members=count)
     objective = objective_of(DATA, focus=focus, u0=0.3, k=1.5, reduction="mean")
     trained = make_engine(engine, shape, initial_parameters(shape, SEED), objective, ADAM, SEED)  # type: ignore[arg-type]
     nodes = len(DATA.hierarchy)
@@ -154,6 +154,7 @@ CASES: dict[str, Callable[[], Arrays]] = {
         for engine in ("torch", "fused")
         for focus in (None, "focal", *UNCERTAINTIES)
     },
+    "fewer members than processes": partial(members, "fused", "gmu", 3),
     **{f"restored {engine}": partial(restored, engine) for engine in ("torch", "fused")},
     **{f"encoder {reduction}": partial(encoder, reduction, True) for reduction in ("mean", "sum")},
     "training": training,

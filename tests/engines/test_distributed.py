@@ -241,6 +241,7 @@ def test_a_killed_process_ends_the_run_and_nothing_is_lost(rank: int, table: Pat
     os.kill(ranks[rank], signal.SIGKILL)
     _, errors = begun.communicate(timeout=60)
     assert begun.returncode != 0
+    assert "with the fused engine in 2 processes: " in errors
     assert errors.count("rarenode: rank") == 1
     assert f"rarenode: rank {rank} of 2, process {ranks[rank]} on {socket.gethostname()}, ended without" in errors
     assert "start the same command again with --resume" in errors
