@@ -21,7 +21,7 @@ from safetensors.numpy import load_file
 
 from rarenode import Run, __version__, make_hierarchical
 from rarenode._io.arrays import read_note
-from rarenode.engines import distributed_engine, make_engine, selection, several_processes
+from rarenode.engines import make_engine, selection, several_processes, torchrun
 from rarenode.engines.fused_engine import FusedEngine
 from rarenode.engines.share import Share
 from rarenode.errors import ArgumentError
@@ -158,7 +158,7 @@ class TeamOfThree:
 
 @pytest.fixture
 def leading(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(distributed_engine, "_team", TeamOfThree())
+    monkeypatch.setattr(torchrun, "_team", TeamOfThree())
 
 
 @pytest.mark.usefixtures("leading")
@@ -267,11 +267,11 @@ def test_a_process_that_fails_says_why(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "import os, sys\n"
-        "from rarenode.engines import distributed_engine\n"
+        "from rarenode.engines import torchrun\n"
         "if os.environ['RANK'] == '1':\n"
-        "    distributed_engine.__version__ = '0.0.1'\n"
+        "    torchrun.__version__ = '0.0.1'\n"
         "from tests.engines.in_processes import members\n"
-        "with distributed_engine.several_processes() as is_first:\n"
+        "with torchrun.several_processes() as is_first:\n"
         "    if is_first:\n"
         "        members('torch', 'gmu')\n"
     )

@@ -1,11 +1,12 @@
 """`Team`: the processes that torchrun started for one training, and what they say to each other.
 
 The first process leads. It runs the program as if it were alone: it reads data, writes files and shows progress. The
-others wait for what it tells them to compute (`rarenode.engines.distributed_engine`), and get all that they need from
-it. So no other process needs the data, and nothing but engines knows that there are several.
+others wait for what it tells them to compute (`rarenode.engines.torchrun`), and get all that they need from it. So no
+other process needs the data, and nothing but engines knows that there are several.
 
-Messages are plain arrays and JSON, over gloo. Sums in a training step go over gloo or, from GPU to GPU, nccl. As in
-everything that torch.distributed does, processes trust each other and the network between them.
+Messages are arrays and JSON, over gloo; only the network of an encoder is pickled on its way. Sums in a training step
+go over gloo or, from GPU to GPU, nccl. As in everything that torch.distributed does, processes trust each other and the
+connections between them.
 """
 
 from __future__ import annotations

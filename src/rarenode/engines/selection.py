@@ -6,11 +6,12 @@ from typing import Literal, get_args
 
 import torch
 
-from rarenode.engines.distributed_engine import active_team, make_distributed
+from rarenode.engines.distributed_engine import make_distributed
 from rarenode.engines.encoder_training import EncoderTraining
 from rarenode.engines.engine import Adam, Engine, Objective
 from rarenode.engines.fused_engine import FusedEngine
 from rarenode.engines.torch_engine import TorchEngine
+from rarenode.engines.torchrun import active_team
 from rarenode.errors import ArgumentError
 from rarenode.models import MlpEnsemble
 from rarenode.models.ensemble import Parameters
