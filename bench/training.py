@@ -81,7 +81,7 @@ def measure_training(name: str, members: int, implementation: str) -> dict[str, 
 
     def prepare() -> Callable[[], float]:
         engine = make(shape, initial_parameters(shape, 0), objective, Adam(), 0)
-        return lambda: engine.step(*problem.batch())
+        return lambda: float(engine.step(*problem.batch()))
 
     return measure(prepare, warm_up=3)
 

@@ -15,6 +15,7 @@
     ├── TrainingError (RuntimeError)        a training cannot begin or continue
     │   ├── FolderInUseError                another process is using the folder
     │   ├── Interrupted                     Ctrl-C; says how to resume
+    │   ├── LostProcessError                another process of the training has ended; says which, and how to resume
     │   └── ResumeError                     a checkpoint is of another training; says what differs
     ├── MissingFileError (FileNotFoundError)  a file is not where it was looked for
     └── DownloadError (OSError)             a file could not be fetched
@@ -93,6 +94,13 @@ class FolderInUseError(TrainingError):
 
 class Interrupted(TrainingError):  # noqa: N818 (nothing went wrong)
     """Ctrl-C ended a training; the message says how to resume."""
+
+
+class LostProcessError(TrainingError):
+    """Another process of a training has ended."""
+
+    answered: frozenset[int] = frozenset()
+    """The ranks of the processes that were still there."""
 
 
 class ResumeError(TrainingError):

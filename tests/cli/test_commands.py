@@ -51,6 +51,7 @@ class TestFit:
             "checkpoint_epochs": 1, "checkpoint_minutes": 2.0, "encoder": "vit", "image_size": 64,
             "train_encoder": False, "encoder_learning_rate": 0.01, "encoder_batchnorm": "frozen",
             "augmentation": "flip", "precision": "float32", "blend": "learned", "guaranteed_recall": 0.8,
+            "compile": False,
         }  # fmt: skip
         assert set(expected) == set(Settings.model_fields) - {"cv"}
         for name, value in expected.items():
@@ -232,6 +233,17 @@ class TestPredict:
         assert shown == f"{out}: 24 rows x 5 nodes, {decided} lines\n"
         assert succeed("predict", trained, data, "--out", out, "--quiet") == ""
 
+    def test_a_device(self, trained: Path, data: Path, tmp_path: Path) -> None:
+        texts = []
+        for place, options in enumerate(((), ("--device", "cpu"))):
+            succeed("predict", trained, data, "--out", tmp_path / f"{place}.csv", *options)
+            texts.append((tmp_path / f"{place}.csv").read_text())
+        assert texts[0] == texts[1]
+        for command in (("predict", trained, data, "--out", tmp_path / "x.csv"), ("evaluate", trained, data)):
+            assert "device 'cuda:99' is not available; choose auto" in fail(
+                ArgumentError, *command, "--device", "cuda:99"
+            )
+
     def test_a_bad_name_is_refused_before_anything_is_computed(self, trained: Path, tmp_path: Path) -> None:
         told = fail(ArgumentError, "predict", trained, tmp_path / "no.arff", "--out", tmp_path / "p.txt")
         assert "must end in" in told
@@ -314,7 +326,5 @@ def test_ctrl_c_while_modules_are_imported(start: list[str], module: str, tmp_pa
     )
     path = os.pathsep.join([str(tmp_path), str(Path(rarenode.__file__).parents[1])])
     command = [sys.executable, *start, "settings"]
-    result = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": path}
-    )
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": path})
     assert (result.returncode, result.stdout, result.stderr) == (130, "", "rarenode: interrupted\n")

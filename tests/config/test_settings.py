@@ -211,7 +211,7 @@ OTHER: dict[str, Any] = {
     "reduction": "sum", "seed": 1, "engine": "torch", "device": "cuda", "n_jobs": 2, "checkpoint_epochs": 3,
     "checkpoint_minutes": 1.0, "encoder": "random:resnet18", "image_size": 64, "train_encoder": True,
     "encoder_learning_rate": 0.1, "encoder_batchnorm": "trained", "augmentation": "none", "precision": "bfloat16",
-    "blend": "geometric", "guaranteed_recall": 0.8,
+    "blend": "geometric", "guaranteed_recall": 0.8, "compile": True,
 }  # fmt: skip
 """For each setting a value that is not its default; a new setting needs a line."""
 

@@ -34,7 +34,7 @@ def steps(engine: Engine, data: DatasetSplits, count: int, batch: int = 5) -> li
     losses = []
     for step in range(count):
         rows = np.random.default_rng(step).integers(len(data.train), size=batch)
-        losses.append(engine.step(data.train.X[rows], data.train.Y[rows]))
+        losses.append(float(engine.step(data.train.X[rows], data.train.Y[rows])))
     return losses
 
 

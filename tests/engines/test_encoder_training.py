@@ -38,7 +38,7 @@ def batch(step: int, rows: int = 8) -> tuple[NDArray[np.uint8], NDArray[np.bool_
 
 
 def train(engine: TorchEngine, steps: int) -> list[float]:
-    return [engine.step(*batch(engine.steps)) for _ in range(steps)]
+    return [float(engine.step(*batch(engine.steps))) for _ in range(steps)]
 
 
 def weights(encoder: PixelEncoder) -> dict[str, NDArray[Any]]:

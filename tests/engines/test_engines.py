@@ -67,8 +67,8 @@ def test_weights_for_one_step(data: DatasetSplits) -> None:
     other = NodeWeights(positive=np.linspace(0.1, 2, nodes), negative=np.linspace(3, 0.5, nodes))
     engines = [E(shape, initial_parameters(shape, 0), objective, ADAM, 0) for E in (TorchEngine, FusedEngine)]
     X, Y = data.train.X[:4], data.train.Y[:4]
-    plain = [engine.step(X, Y) for engine in engines]
-    changed = [engine.step(X, Y, other) for engine in engines]
+    plain = [float(engine.step(X, Y)) for engine in engines]
+    changed = [float(engine.step(X, Y, other)) for engine in engines]
     np.testing.assert_allclose(changed[0], changed[1], rtol=2e-5)
     assert abs(plain[0] - changed[0]) > 0.01 * plain[0]
     assert_same_state(engines, tolerance=5e-4)

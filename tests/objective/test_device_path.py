@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
@@ -9,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rarenode import Hierarchy
-from rarenode.errors import NotClosedError
-from rarenode.objective.constraint import maximisers_by_level
+from rarenode.objective.constraint import has_gaps, maximisers_by_level
 from rarenode.objective.kernels import find_maximisers
 from tests.strategies import hierarchies
 
@@ -32,8 +33,22 @@ def test_both_ways_find_the_same_maximisers(hierarchy: Hierarchy, data: st.DataO
     np.testing.assert_array_equal(by_level.reshape(-1, nodes).numpy(), best)
 
 
-def test_it_refuses_unclosed_labels_with_the_same_words() -> None:
-    hierarchy = Hierarchy.from_edges([("a", "b")])
-    labels = torch.tensor([[True, True], [False, True]])
-    with pytest.raises(NotClosedError, match="row 1 has the label 'b' but not its parent 'a'"):
-        maximisers_by_level(torch.zeros(2, 2), labels, hierarchy)
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+@pytest.mark.filterwarnings("ignore")  # of torch.compile, about itself
+def test_compiled_it_finds_the_same_maximisers() -> None:
+    hierarchy = Hierarchy.from_edges([("a", "b"), ("a", "c"), ("x", "c"), ("b", "d")])
+    rng = np.random.default_rng(0)
+    for rows in (4, 4, 3):  # the last batch of an epoch has fewer rows
+        labels = torch.from_numpy(hierarchy.close(rng.random((rows, 5)) < 0.3))
+        scores = torch.tensor(rng.integers(-2, 3, (2, rows, 5)), dtype=torch.float32)
+        eager, compiled = (maximisers_by_level(scores, labels, hierarchy, compiled=each) for each in (False, True))
+        assert torch.equal(eager, compiled)
+
+
+@given(hierarchy=hierarchies(), data=st.data(), rows=st.integers(1, 3))
+def test_gaps_in_labels_are_found_on_the_device(hierarchy: Hierarchy, data: st.DataObject, rows: int) -> None:
+    flags = st.lists(st.booleans(), min_size=rows * len(hierarchy), max_size=rows * len(hierarchy))
+    labels = np.array(data.draw(flags)).reshape(rows, len(hierarchy))
+    is_closed = bool((hierarchy.close(labels) == labels).all())
+    assert bool(has_gaps(torch.from_numpy(labels), hierarchy)) != is_closed

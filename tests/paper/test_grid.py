@@ -27,6 +27,7 @@ ANOTHER: dict[str, Any] = {
 """A value that is neither the default nor the paper's, for each setting that makes another training."""
 COMPUTATION: list[dict[str, Any]] = [
     {"engine": "torch"}, {"checkpoint_epochs": 3}, {"checkpoint_minutes": None}, {"device": "cuda"}, {"n_jobs": 3},
+    {"compile": True},
 ]  # fmt: skip
 """Settings that do not influence the result."""
 

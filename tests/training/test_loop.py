@@ -36,7 +36,7 @@ def test_the_loop_takes_the_same_steps_as_a_loop_by_hand(engine: EngineName, wei
             chosen_rows = order[batch * 16 : batch * 16 + 16]
             now = schedule.weights(weights, batch, 10, epoch, 3)
             some_weights = None if row_weights is None else row_weights[chosen_rows]
-            losses.append(by_hand.step(given.X[chosen_rows], given.Y[chosen_rows], now, some_weights))
+            losses.append(float(by_hand.step(given.X[chosen_rows], given.Y[chosen_rows], now, some_weights)))
 
     recorder = Recorder()
     model = train_model(replace(rows(), sample_weight=row_weights), chosen, callback=recorder)

@@ -88,7 +88,7 @@ def run() -> None:
     warnings.showwarning = print_warning
     try:
         try:
-            app()
+            _run_app()
         finally:
             _flush()
     except Interrupted as error:
@@ -104,6 +104,20 @@ def run() -> None:
         if ending.code == INTERRUPTED:  # Ctrl-C in a command, which typer ends without a word
             print_error("interrupted")
         raise
+
+
+def _run_app() -> None:
+    """Run a command; where torchrun started several processes, in the first of them, which all others help."""
+    if os.environ.get("WORLD_SIZE", "1") == "1":
+        app()
+        return
+    # Where a process has ended, torch would log at length how its C++ code noticed, before the message that says it.
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+    from rarenode.engines import several_processes  # noqa: PLC0415 (torch takes a second to load)
+
+    with several_processes() as is_first:
+        if is_first:
+            app()
 
 
 def _flush() -> None:

@@ -13,7 +13,7 @@ import typer
 
 from rarenode._io.text import counted
 from rarenode.cli.console import print_table
-from rarenode.cli.options import OtherThresholds, Root, RunFolder, Split, one_or_all, with_table_options
+from rarenode.cli.options import Device, OtherThresholds, Root, RunFolder, Split, one_or_all, with_table_options
 
 if TYPE_CHECKING:
     from rarenode.run.evaluation import Evaluation
@@ -38,6 +38,7 @@ def evaluate(
     ] = None,
     split: Split = None,
     thresholds: OtherThresholds = None,
+    device: Device = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with fractions instead of percent.")] = False,
     root: Root = None,
     *,
@@ -91,7 +92,7 @@ def evaluate(
     with warnings.catch_warnings():
         if not as_json:  # the note is printed above the table
             warnings.filterwarnings("ignore", message=f".*{TRAINED_ON}", category=RuntimeWarning)
-        opened = Run(run)
+        opened = Run(run, device=device)
         result = opened.evaluate(one_or_all(data), split=split, thresholds=thresholds, options=table, root=root)
     scores = result.scores
     if as_json:

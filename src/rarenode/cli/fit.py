@@ -109,6 +109,7 @@ def fit(
       rarenode fit my_data.arff --out runs/quick --holdout 0.2 --n-trees 100
       rarenode fit my_data.arff --out runs/mine --settings mine.toml
       rarenode fit cellcycle_FUN --out runs/paper --preset paper --n-members 10 --focus gmu
+      torchrun --nproc-per-node 4 -m rarenode fit cellcycle_FUN --out runs/large --n-members 20 --focus gmu
     """
     # torch takes a second to load, and most commands do not need it
     from rarenode._io.progress import Progress  # noqa: PLC0415

@@ -56,6 +56,15 @@ OtherThresholds = Annotated[
     ),
 ]
 
+Device = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        help="Where network and encoder are computed: cpu, cuda, cuda:1, mps, or auto, the best available.",
+        show_default="that of the training, or cpu",
+    ),
+]
+
 OLD_NAMES = {
     "--members": "--n-members",
     "--trees": "--n-trees",

@@ -10,7 +10,7 @@ import typer
 from rarenode._io.delimited import COMMA_SEPARATED, Dialect, dialect_of
 from rarenode._io.files import is_file
 from rarenode._io.text import counted
-from rarenode.cli.options import OtherThresholds, Quiet, Root, RunFolder, Split, one_or_all, with_table_options
+from rarenode.cli.options import Device, OtherThresholds, Quiet, Root, RunFolder, Split, one_or_all, with_table_options
 from rarenode.config.choices import Uncertainty
 
 MANY = 2.0
@@ -63,6 +63,7 @@ def predict(
         typer.Option(help="What the column uncertainty contains; `rarenode settings` explains each under focus."),
     ] = "gmu",
     split: Split = None,
+    device: Device = None,
     root: Root = None,
     quiet: Quiet = False,
     *,
@@ -106,7 +107,7 @@ def predict(
     from rarenode.run.predictions import Choice  # noqa: PLC0415
     from rarenode.thresholds import GUARANTEED  # noqa: PLC0415
 
-    opened = Run(run)
+    opened = Run(run, device=device)
     if separator is None:
         separator = opened.model.reading.separator if opened.model.reading is not None else ";"
     written = opened.predict_to_file(

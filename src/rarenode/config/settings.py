@@ -175,12 +175,16 @@ class Settings(BaseModel):
     augmentation: str = setting("flip,crop,colour", "Images")
     """How images are varied while an encoder is trained: some of flip, crop, colour, separated by commas, or none."""
     precision: Precision = setting("auto", "Images")
-    """What an encoder is trained in: float32, or bfloat16 where that suffices; auto: bfloat16 on GPUs made for it."""
+    """What an encoder is trained in: float32, or bfloat16 where that suffices; auto: bfloat16 on GPUs made for it. A
+    network without an encoder is trained in bfloat16 only if that is set, and on a GPU."""
 
     engine: EngineName = setting("auto", "Computation")
     """What computes a training step: fused (fast, CPU only) or torch."""
     device: str = setting("cpu", "Computation", main=True)
     """Where torch computes: cpu, cuda, cuda:1, mps, or auto, which is the best available."""
+    compile: bool = setting(False, "Computation")
+    """On a GPU, compile the constraint with torch.compile: few operations of many, but the first steps take longer. The
+    CPU has compiled code for it anyway."""
     n_jobs: int | None = setting(None, "Computation", main=True)
     """Threads at most; not set or -1: all available cores."""
     checkpoint_epochs: Count | None = setting(None, "Computation")
@@ -390,7 +394,7 @@ class Settings(BaseModel):
 
 ZERO_IS_NONE = ("patience", "cv", "checkpoint_minutes")
 """Settings whose 0 means not set: those that may be None, which is not their default. TOML has no None."""
-WITHOUT_INFLUENCE = frozenset({"checkpoint_epochs", "checkpoint_minutes", "n_jobs"})
+WITHOUT_INFLUENCE = frozenset({"checkpoint_epochs", "checkpoint_minutes", "compile", "n_jobs"})
 """Settings that cannot change the result, and so may differ when a training is resumed."""
 LATER = (
     "encoder", "image_size", "train_encoder", "encoder_learning_rate", "encoder_batchnorm", "augmentation", "precision",

@@ -4,6 +4,7 @@ from rarenode.engines.encoder_training import EncoderTraining
 from rarenode.engines.engine import Adam, Engine, Objective
 from rarenode.engines.selection import EngineName, make_engine, resolve_device
 from rarenode.engines.threads import available_threads, limited_threads
+from rarenode.engines.torchrun import several_processes
 
 __all__ = [
     "Adam",
@@ -15,4 +16,5 @@ __all__ = [
     "limited_threads",
     "make_engine",
     "resolve_device",
+    "several_processes",
 ]

@@ -20,7 +20,9 @@ COLOUR = 0.2
 """Brightness and contrast change by at most this factor."""
 
 
-def augment(images: Tensor, kinds: tuple[Augmentation, ...], seed: int, step: int) -> Tensor:
+def augment(
+    images: Tensor, kinds: tuple[Augmentation, ...], seed: int, step: int, first: int = 0, batch: int | None = None
+) -> Tensor:
     """Varied images of the same shape (rows, 3, size, size), values from 0 to 1.
 
     Args:
@@ -29,9 +31,12 @@ def augment(images: Tensor, kinds: tuple[Augmentation, ...], seed: int, step: in
             and magnified; beyond the edge it is reflected. ``colour``: other brightness and contrast.
         seed: of the training.
         step: of the training.
+        first: the place in the batch of the first of these images.
+        batch: how many images the batch has; None: these are all.
     """
     rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed, spawn_key=(step,))))
-    drawn = torch.tensor(rng.random((len(images), 6), dtype=np.float32), device=images.device)
+    values = rng.random((batch or len(images), 6), dtype=np.float32)[first : first + len(images)]
+    drawn = torch.from_numpy(values).to(images.device, non_blocking=True)
     # All are drawn always, so that leaving out one kind does not change the others.
     flip, right, down, zoom, brightness, contrast = drawn.T.reshape(6, -1, 1, 1, 1)
     if "flip" in kinds:

@@ -2,12 +2,17 @@
 
 A hidden unit is kept if a hash of (seed, step, layer, member, row of the batch, unit) falls below the share to keep.
 The hash is splitmix64's mixing function, applied to a key of the first four and then to the place within the layer.
+
+It is written twice: compiled, for the CPU, and in whole-tensor operations, for devices to which masks would otherwise
+have to be copied. torch cannot multiply unsigned numbers of 64 bits, but the product of signed ones has the same bits.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from rarenode._io.compiled import compiled
 
@@ -40,13 +45,21 @@ def is_kept(key: np.uint64, place: np.uint64, threshold: np.uint64) -> np.bool_:
 
 
 @compiled()
-def _fill(masks: NDArray[np.bool_], seed: np.uint64, step: np.uint64, layer: np.uint64, threshold: np.uint64) -> None:
+def _fill(
+    masks: NDArray[np.bool_],
+    seed: np.uint64,
+    step: np.uint64,
+    layer: np.uint64,
+    threshold: np.uint64,
+    first_member: int,
+    first_row: int,
+) -> None:
     members, rows, width = masks.shape
     for member in range(members):
-        key = mask_key(seed, step, layer, np.uint64(member))
+        key = mask_key(seed, step, layer, np.uint64(first_member + member))
         for row in range(rows):
             for unit in range(width):
-                masks[member, row, unit] = is_kept(key, np.uint64(row * width + unit), threshold)
+                masks[member, row, unit] = is_kept(key, np.uint64((first_row + row) * width + unit), threshold)
 
 
 def keep_threshold(dropout: float) -> np.uint64:
@@ -55,9 +68,57 @@ def keep_threshold(dropout: float) -> np.uint64:
 
 
 def dropout_masks(
-    seed: int, step: int, layer: int, members: int, rows: int, width: int, dropout: float
+    seed: int,
+    step: int,
+    layer: int,
+    members: int,
+    rows: int,
+    width: int,
+    dropout: float,
+    first_member: int = 0,
+    first_row: int = 0,
 ) -> NDArray[np.bool_]:
-    """Which units are kept, (members, rows, width)."""
+    """Which units are kept, (members, rows, width), of these members of an ensemble and these rows of a batch."""
     masks = np.empty((members, rows, width), dtype=np.bool_)
-    _fill(masks, np.uint64(seed), np.uint64(step), np.uint64(layer), keep_threshold(dropout))
+    _fill(masks, np.uint64(seed), np.uint64(step), np.uint64(layer), keep_threshold(dropout), first_member, first_row)
     return masks
+
+
+def dropout_masks_on(
+    device: torch.device,
+    seed: int,
+    step: int,
+    layer: int,
+    members: int,
+    rows: int,
+    width: int,
+    dropout: float,
+    first_member: int = 0,
+    first_row: int = 0,
+) -> Tensor:
+    """The masks of `dropout_masks`, bit for bit, computed on a device."""
+    # As in `mask_key`. What all members have in common are two numbers, which need no place on the device.
+    golden, key = int(_GOLDEN), int(mix(np.uint64((seed + int(_GOLDEN)) % 2**64)))
+    key = int(mix(np.uint64((key + step * golden + 1) % 2**64))) + layer * int(_MIX1)
+    which = torch.arange(first_member, first_member + members, device=device)
+    keys = _mixed(which * _signed(int(_MIX2)) + _signed(key))
+    places = torch.arange(first_row * width, (first_row + rows) * width, device=device) * _signed(golden)
+    hashed = _shifted(_mixed(keys[:, None] + places), int(_HALF))
+    return (hashed < int(keep_threshold(dropout))).reshape(members, rows, width)
+
+
+def _mixed(value: Tensor) -> Tensor:
+    """`mix` of every number."""
+    value = (value ^ _shifted(value, 30)) * _signed(int(_MIX1))
+    value = (value ^ _shifted(value, 27)) * _signed(int(_MIX2))
+    return value ^ _shifted(value, 31)
+
+
+def _shifted(value: Tensor, bits: int) -> Tensor:
+    """Shifted to the right as an unsigned number."""
+    return (value >> bits) & (2 ** (64 - bits) - 1)
+
+
+def _signed(value: int) -> int:
+    """The signed number that has the lowest 64 bits of another one."""
+    return (value + 2**63) % 2**64 - 2**63

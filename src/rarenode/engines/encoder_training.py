@@ -33,7 +33,8 @@ class EncoderTraining:
     augmentation: tuple[Augmentation, ...] = ()
     """How images are varied; only for a `PixelEncoder`."""
     precision: Precision = "float32"
-    """``bfloat16``: encoder and heads where that suffices, never the loss. ``auto``: on GPUs that are made for it."""
+    """``bfloat16``: encoder and heads where that suffices, never the loss; heads alone on GPUs only. ``auto``: on GPUs
+    that are made for it."""
 
 
 class EncoderInTraining:
@@ -46,7 +47,8 @@ class EncoderInTraining:
         self.learns = encoder is not None and any(value.requires_grad for value in encoder.parameters())
         self.takes_pixels = isinstance(encoder, PixelEncoder)
         self.rows_at_a_time = encoder.pixels.rows_at_a_time if isinstance(encoder, PixelEncoder) else ROWS_AT_A_TIME
-        self._in_bfloat16 = uses_bfloat16(how.precision, device)
+        # Perceptrons alone are slower in bfloat16 wherever it is not built in.
+        self._in_bfloat16 = uses_bfloat16(how.precision, device) and (encoder is not None or device.type == "cuda")
         parts = [] if encoder is None else list(encoder.modules())
         self._norms = [part for part in parts if isinstance(part, _BatchNorm)]
         self._unchanged = self._norms if self.learns and how.freezes_batchnorm else [] if self.learns else parts
@@ -57,19 +59,30 @@ class EncoderInTraining:
         for part in (*self._unchanged, *(self._norms if rows == 1 else ())):
             part.training = False
 
-    def change(self, seed: int, step: int) -> dict[str, Any]:
-        """The argument that has an `EncodedNetwork` vary the images of a step."""
+    def change(self, seed: int, step: int, first: int, batch: int) -> dict[str, Any]:
+        """The argument that has an `EncodedNetwork` vary the images of a step, which begin there in the batch."""
         kinds = self.how.augmentation
-        return {"change": partial(augment, kinds=kinds, seed=seed, step=step)} if kinds else {}
+        return (
+            {"change": partial(augment, kinds=kinds, seed=seed, step=step, first=first, batch=batch)} if kinds else {}
+        )
+
+    def running_statistics(self) -> list[torch.Tensor]:
+        """What batch normalisation measures in training, in the network's own memory; nothing if it is frozen."""
+        if not self.learns or self.how.freezes_batchnorm:
+            return []
+        return [value for norm in self._norms for value in norm.buffers() if value.is_floating_point()]
 
     @contextmanager
-    def randomness(self, seed: int, step: int) -> Iterator[None]:
-        """Whatever an encoder draws by itself, such as dropout of its own, follows from seed and step too."""
+    def randomness(self, seed: int, step: int, process: int = 0) -> Iterator[None]:
+        """Whatever an encoder draws by itself, such as dropout of its own, follows from seed and step too.
+
+        Processes that share a batch draw different numbers, as the rows of a batch do.
+        """
         if not self.learns:
             yield
             return
         with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
-            drawn = np.random.SeedSequence(seed, spawn_key=(step, 1)).generate_state(1, np.uint64)
+            drawn = np.random.SeedSequence(seed, spawn_key=(step, 1 + process)).generate_state(1, np.uint64)
             torch.manual_seed(int(drawn[0]))
             yield
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from rarenode.hierarchy import Hierarchy
 from rarenode.objective import NodeWeights, RareNodeLoss
@@ -26,10 +27,13 @@ class Objective:
     k: float = 1.0
     scored: NDArray[np.bool_] | None = None
     reduction: Reduction = "mean"
+    compiled: bool = False
 
     def loss(self) -> RareNodeLoss:
         """The loss as a module; building it also checks that everything fits."""
-        return RareNodeLoss(self.hierarchy, self.weights, self.focus, self.u0, self.k, self.scored, self.reduction)
+        return RareNodeLoss(
+            self.hierarchy, self.weights, self.focus, self.u0, self.k, self.scored, self.reduction, self.compiled
+        )
 
 
 @dataclass(frozen=True)
@@ -47,8 +51,13 @@ class Engine(Protocol):
     """A model in training."""
 
     name: str
-    steps: int
-    """Steps taken so far."""
+    processes: int
+    """How many processes compute it."""
+
+    @property
+    def steps(self) -> int:
+        """Steps taken so far."""
+        ...
 
     def step(
         self,
@@ -57,8 +66,10 @@ class Engine(Protocol):
         weights: NodeWeights | None = None,
         row_weights: NDArray[np.float32] | None = None,
         known: NDArray[np.bool_] | None = None,
-    ) -> float:
+    ) -> float | Tensor:
         """Take one training step on a batch of rows and return its loss, from before the step.
+
+        On a device other than the CPU the loss is a tensor there: to look at its value is to wait for the device.
 
         ``weights`` replaces the objective's node weights for this step. ``row_weights`` (rows,) multiplies the loss of
         each row; the divisor of ``reduction="mean"`` remains rows x scored nodes. Labels count only where they are
@@ -69,6 +80,10 @@ class Engine(Protocol):
 
     def logits(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
         """Unconstrained logits in float32, without dropout and augmentation, (models, rows, nodes)."""
+        ...
+
+    def probs(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What a trained model predicts: the members' mean of constrained probabilities, (rows, nodes)."""
         ...
 
     def parameters(self) -> State:

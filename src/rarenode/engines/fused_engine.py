@@ -13,13 +13,17 @@ from rarenode._io.text import counted
 from rarenode.engines.dropout import keep_threshold
 from rarenode.engines.engine import Adam, Objective, State
 from rarenode.engines.fused_layers import CHUNKS, Floats, adam_constants
-from rarenode.engines.fused_loss import FOCUS_CODES
-from rarenode.engines.fused_step import fused_step, weight_place
+from rarenode.engines.fused_loss import FOCAL, FOCUS_CODES
+from rarenode.engines.fused_step import fused_backward, fused_forward, mask_keys, weight_place
+from rarenode.engines.share import Share
 from rarenode.engines.threads import ThreadChoice, available_threads, limited_threads
 from rarenode.errors import ArgumentError
 from rarenode.models.ensemble import MlpEnsemble, Parameters
+from rarenode.models.mlp import mean_probs
+from rarenode.models.network import tensor_of
 from rarenode.objective import NodeWeights
 from rarenode.objective.loss import check_row_weights
+from rarenode.objective.uncertainties import joint_uncertainty
 
 ROWS_AT_A_TIME = 512
 _EVERYWHERE = np.empty((1, 0), dtype=np.bool_)
@@ -34,6 +38,7 @@ class FusedEngine:
     """
 
     name = "fused"
+    processes = 1
 
     def __init__(
         self,
@@ -43,7 +48,10 @@ class FusedEngine:
         adam: Adam,
         seed: int,
         n_jobs: int | None = None,
+        share: Share | None = None,
     ) -> None:
+        if share is not None and share.divides_rows:
+            raise ArgumentError("the fused engine shares members of an ensemble, not rows; choose engine 'torch'")
         if shape.nodes != len(objective.hierarchy):
             raise ArgumentError(
                 f"the model has {counted(shape.nodes, 'node')}, and the hierarchy {len(objective.hierarchy)}"
@@ -52,6 +60,7 @@ class FusedEngine:
         self.adam = adam
         self.seed = seed
         self.steps = 0
+        self._share = share
         self.objective = objective
         # Checks the objective in one place for both engines, and knows the weights of scored nodes.
         self._loss = objective.loss()
@@ -84,28 +93,54 @@ class FusedEngine:
             )
         start_threads()
         factors = _as_factors(row_weights, len(X))
-        mask, scored_cells = _EVERYWHERE, len(X) * self._loss.count_scored
-        if known is not None:
-            mask, scored_cells = self._loss.check_known(known, np.shape(Y))
+        mask = _EVERYWHERE if known is None else self._loss.check_known(known, np.shape(Y))
         is_first = self._workspace is None  # it compiles, or loads compiled code
         if self._workspace is None or self._workspace.batch != len(X):
             self._workspace = _Workspace(self.shape, len(X))
         space = self._workspace
         positive, negative = self._sides if weights is None else self._scored_sides(weights)
-        divisor = max(1, scored_cells) if self.objective.reduction == "mean" else 1
+        divisor = self._loss.scored_cells(len(X), known) if self.objective.reduction == "mean" else 1
         parents, starts = hierarchy.families
-        adam = self.adam
+        adam, shape = self.adam, self.shape
+        X = np.ascontiguousarray(X, dtype=np.float32)
+        first_member = 0 if self._share is None else self._share.first_member
+        keys = mask_keys(
+            np.uint64(self.seed), np.uint64(self.steps), shape.models, shape.layers, shape.passes, first_member
+        )
+        kind, u0, k = FOCUS_CODES[self.objective.focus], float(self.objective.u0), float(self.objective.k)
+        is_joint = self._share is not None and kind > FOCAL
+        dropping = (
+            shape.activation == "tanh",
+            keys,
+            keep_threshold(shape.dropout),
+            np.float32(1 / (1 - shape.dropout)),
+        )
         threads_before = numba.get_num_threads()
         threads = self._choose_threads(threads_before)
         if threads != threads_before:
             numba.set_num_threads(threads)
         try:
             began = perf_counter()
-            loss: float = fused_step(
-                np.ascontiguousarray(X, dtype=np.float32),
+            logits: Floats = fused_forward(
+                X,
+                self._parameters,
+                self._widths,
+                space.outputs,
+                space.focus,
+                0 if is_joint else kind,
+                u0,
+                k,
+                *dropping,
+                threads,
+            )
+            if is_joint:
+                space.focus[...] = u0 + self._joint_uncertainty(logits) ** k
+            loss: float = fused_backward(
+                X,
                 np.ascontiguousarray(Y, dtype=np.bool_),
                 np.ascontiguousarray(mask),
                 factors,
+                logits,
                 self._parameters,
                 self._first,
                 self._second,
@@ -117,9 +152,9 @@ class FusedEngine:
                 space.focus,
                 positive,
                 negative,
-                FOCUS_CODES[self.objective.focus],
-                float(self.objective.u0),
-                float(self.objective.k),
+                kind,
+                u0,
+                k,
                 float(divisor),
                 parents,
                 starts,
@@ -127,11 +162,7 @@ class FusedEngine:
                 adam_constants(
                     adam.learning_rate, adam.weight_decay, adam.beta1, adam.beta2, adam.epsilon, self.steps + 1
                 ),
-                self.shape.activation == "tanh",
-                np.uint64(self.seed),
-                np.uint64(self.steps),
-                keep_threshold(self.shape.dropout),
-                np.float32(1 / (1 - self.shape.dropout)),
+                *dropping,
                 threads,
             )
             seconds = perf_counter() - began
@@ -144,6 +175,14 @@ class FusedEngine:
             hierarchy.require_closed(Y)  # that would be the reason
         self.steps += 1
         return float(loss)
+
+    def _joint_uncertainty(self, logits: Floats) -> Floats:
+        """That of an ensemble whose other members are in other processes."""
+        share, focus = self._share, self.objective.focus
+        assert share is not None and focus is not None  # noqa: S101 (the caller's condition)
+        probs = tensor_of(logits).sigmoid()
+        found = joint_uncertainty(probs, focus, share.total, share.members, share.first_member)
+        return np.asarray(found.numpy())
 
     @property
     def threads(self) -> int:
@@ -173,6 +212,10 @@ class FusedEngine:
                             hidden = np.maximum(hidden, 0) if shape.activation == "relu" else np.tanh(hidden)
                     result[model, rows] = hidden
         return result
+
+    def probs(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
+        """See `Engine.probs`."""
+        return mean_probs(self.logits, X, self.shape, self.objective.hierarchy).probs
 
     def parameters(self) -> State:
         """See `Engine.parameters`."""

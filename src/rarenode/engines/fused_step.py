@@ -1,5 +1,8 @@
 """One training step of the fused engine: which thread does what, and when all must wait for each other.
 
+It has two parts, `fused_forward` and `fused_backward`. Between them the engine may compute the ensemble's focal weight
+from members that are in other processes.
+
 Threads split models first: with enough of them a thread takes a model through all its layers, and waits only before
 and after the loss, which sees all members. With fewer models than that they split the rows of every layer. Both ways
 compute the same bits.
@@ -134,12 +137,84 @@ def _backward(
     )
 
 
+@compiled()
+def mask_keys(
+    seed: np.uint64, step: np.uint64, models: int, layers: int, passes: int, first_member: int
+) -> NDArray[np.uint64]:
+    """The key of each model, layer and pass; a member is a pass of a model."""
+    keys = np.empty((models, layers, passes), dtype=np.uint64)
+    for model in range(models):
+        for layer in range(layers):
+            for a_pass in range(passes):
+                member = np.uint64(first_member + model * passes + a_pass)
+                keys[model, layer, a_pass] = mask_key(seed, step, np.uint64(layer), member)
+    return keys
+
+
+@compiled()
+def _split_by_model(models: int, threads: int) -> bool:
+    return models >= 2 * threads or models == threads
+
+
 @compiled(parallel=True)
-def fused_step(
+def fused_forward(
+    X: Floats,
+    parameters: Floats,
+    widths: Widths,
+    outputs: Floats,
+    focus: Floats,
+    kind: int,
+    u0: float,
+    k: float,
+    tanh: bool,
+    keys: NDArray[np.uint64],
+    threshold: np.uint64,
+    scale: np.float32,
+    threads: int,
+) -> Floats:
+    """Logits (members, rows, nodes) of one batch; if ``kind`` is an uncertainty, its weight is in ``focus`` then.
+
+    ``threads`` is the number that numba is set to; it decides how the work is divided.
+    """
+    layers = widths.shape[0] - 1
+    models, passes = keys.shape[0], keys.shape[2]
+    batch = X.shape[0]
+    nodes = widths[layers]
+    rows = passes * batch
+    if _split_by_model(models, threads):
+        for model in numba.prange(models):
+            for layer in range(layers):
+                for chunk in range(CHUNKS):
+                    _forward(
+                        X, parameters[model], outputs[model], widths, rows, layer, chunk, tanh, keys[model],
+                        threshold, scale,
+                    )  # fmt: skip
+    else:
+        for layer in range(layers):
+            for task in numba.prange(models * CHUNKS):
+                model = task // CHUNKS
+                _forward(
+                    X, parameters[model], outputs[model], widths, rows, layer, task % CHUNKS, tanh, keys[model],
+                    threshold, scale,
+                )  # fmt: skip
+
+    # The rows of a pass follow those of the pass before.
+    logits = outputs[:, outputs.shape[1] - rows * nodes :].copy().reshape(models * passes, batch, nodes)
+    if kind > FOCAL:
+        for task in numba.prange(batch * CHUNKS):
+            chunk = task % CHUNKS
+            begin, end = nodes * chunk // CHUNKS, nodes * (chunk + 1) // CHUNKS
+            focus_nodes(logits, task // CHUNKS, begin, end, kind, u0, k, focus)
+    return logits
+
+
+@compiled(parallel=True)
+def fused_backward(
     X: Floats,
     Y: NDArray[np.bool_],
     known: NDArray[np.bool_],
     row_weights: Floats,
+    logits: Floats,
     parameters: Floats,
     first: Floats,
     second: Floats,
@@ -160,55 +235,19 @@ def fused_step(
     children: NDArray[np.int64],
     adam: Floats,
     tanh: bool,
-    seed: np.uint64,
-    step: np.uint64,
+    keys: NDArray[np.uint64],
     threshold: np.uint64,
     scale: np.float32,
     threads: int,
 ) -> float:
-    """Forward, loss, backward and Adam on one batch; returns the loss. If it is not finite, no parameter changes.
+    """Loss, backward and Adam after `fused_forward`; returns the loss. If it is not finite, no parameter changes.
 
-    ``known`` is (rows, nodes), or (1, 0) where all labels are known. ``threads`` is the number that numba is set to; it
-    decides how the work is divided.
+    ``known`` is (rows, nodes), or (1, 0) where all labels are known.
     """
     layers = widths.shape[0] - 1
     models = parameters.shape[0]
     batch = X.shape[0]
-    nodes = widths[layers]
     rows = parts.shape[3]
-    passes = rows // batch
-    by_model = models >= 2 * threads or models == threads
-    keys = np.empty((models, layers, passes), dtype=np.uint64)
-    for model in range(models):
-        for layer in range(layers):
-            for a_pass in range(passes):
-                member = np.uint64(model * passes + a_pass)
-                keys[model, layer, a_pass] = mask_key(seed, step, np.uint64(layer), member)
-
-    if by_model:
-        for model in numba.prange(models):
-            for layer in range(layers):
-                for chunk in range(CHUNKS):
-                    _forward(
-                        X, parameters[model], outputs[model], widths, rows, layer, chunk, tanh, keys[model],
-                        threshold, scale,
-                    )  # fmt: skip
-    else:
-        for layer in range(layers):
-            for task in numba.prange(models * CHUNKS):
-                model = task // CHUNKS
-                _forward(
-                    X, parameters[model], outputs[model], widths, rows, layer, task % CHUNKS, tanh, keys[model],
-                    threshold, scale,
-                )  # fmt: skip
-
-    # A member is a pass of a model; its rows follow those of the pass before.
-    logits = outputs[:, outputs.shape[1] - rows * nodes :].copy().reshape(models * passes, batch, nodes)
-    if kind > FOCAL:
-        for task in numba.prange(batch * CHUNKS):
-            chunk = task % CHUNKS
-            begin, end = nodes * chunk // CHUNKS, nodes * (chunk + 1) // CHUNKS
-            focus_nodes(logits, task // CHUNKS, begin, end, kind, u0, k, focus)
     losses = np.empty(models * rows, dtype=np.float64)
     for task in numba.prange(models * rows):
         model, row = task // rows, task % rows
@@ -223,7 +262,7 @@ def fused_step(
     if not np.isfinite(loss):
         return loss
 
-    if by_model:
+    if _split_by_model(models, threads):
         for model in numba.prange(models):
             for back in range(layers):
                 for chunk in range(CHUNKS):

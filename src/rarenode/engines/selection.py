@@ -6,10 +6,12 @@ from typing import Literal, get_args
 
 import torch
 
+from rarenode.engines.distributed_engine import make_distributed
 from rarenode.engines.encoder_training import EncoderTraining
 from rarenode.engines.engine import Adam, Engine, Objective
 from rarenode.engines.fused_engine import FusedEngine
 from rarenode.engines.torch_engine import TorchEngine
+from rarenode.engines.torchrun import active_team
 from rarenode.errors import ArgumentError
 from rarenode.models import MlpEnsemble
 from rarenode.models.ensemble import Parameters
@@ -29,7 +31,7 @@ def make_engine(
     n_jobs: int | None = None,
     encoder_training: EncoderTraining | None = None,
 ) -> Engine:
-    """The engine of that name.
+    """The engine of that name; with `several_processes`, one that all of them compute.
 
     Args:
         name: ``fused``, ``torch``, or ``auto``: ``fused`` for perceptrons on the CPU, else ``torch``. The engine's
@@ -52,7 +54,16 @@ def make_engine(
         raise ArgumentError(f"the fused engine runs on the cpu, not on {device!r}; choose engine 'torch' or 'auto'")
     if name == "fused" and encoder is not None:
         raise ArgumentError("the fused engine trains perceptrons only; with an encoder choose engine 'torch' or 'auto'")
-    if name == "torch" or device != "cpu" or encoder is not None:
+    is_torch = name == "torch" or device != "cpu" or encoder is not None
+    team = active_team()
+    if team is not None:
+        chosen = "torch" if is_torch else "fused"
+        several = make_distributed(
+            team, chosen, shape, parameters, objective, adam, seed, device, encoder, n_jobs, encoder_training
+        )
+        if several is not None:
+            return several
+    if is_torch:
         return TorchEngine(shape, parameters, objective, adam, seed, device, encoder, n_jobs, encoder_training)
     return FusedEngine(shape, parameters, objective, adam, seed, n_jobs)
 

@@ -1,7 +1,12 @@
-"""The engine that PyTorch computes: autograd, any device, all members in one batched product."""
+"""The engine that PyTorch computes: autograd, any device, all members in one batched product.
+
+On a device nothing in a step waits for it: a batch is copied to it once, dropout masks are computed there, and the loss
+stays there. Parameters leave it only when they are asked for.
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,14 +14,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rarenode.engines.dropout import dropout_masks
+from rarenode.engines.dropout import dropout_masks, dropout_masks_on
 from rarenode.engines.encoder_training import EncoderInTraining, EncoderTraining
 from rarenode.engines.engine import Adam, Objective, State
+from rarenode.engines.share import Share
 from rarenode.engines.threads import available_threads, limited_threads
 from rarenode.errors import ArgumentError
 from rarenode.models.ensemble import MlpEnsemble, Parameters
-from rarenode.models.network import EncodedNetwork, MlpNetwork
+from rarenode.models.mlp import blocks_of, mean_probs
+from rarenode.models.network import EncodedNetwork, MlpNetwork, tensor_of
+from rarenode.models.on_device import copied, mean_probs_on
 from rarenode.objective import NodeWeights
+from rarenode.objective.uncertainties import joint_uncertainty
 
 Rows = NDArray[np.float32] | NDArray[np.uint8]
 """Features, or pixels where the encoder is a `PixelEncoder`."""
@@ -30,6 +39,7 @@ class TorchEngine:
     """
 
     name = "torch"
+    processes = 1
 
     def __init__(
         self,
@@ -42,6 +52,7 @@ class TorchEngine:
         encoder: torch.nn.Module | None = None,
         n_jobs: int | None = None,
         encoder_training: EncoderTraining | None = None,
+        share: Share | None = None,
     ) -> None:
         heads = MlpNetwork(shape, {name: array.copy() for name, array in parameters.items()})
         self.device = torch.device(device)
@@ -50,6 +61,7 @@ class TorchEngine:
         self.seed = seed
         self.steps = 0
         self.loss = objective.loss()
+        self._share = share
         available_threads(n_jobs)  # checks it
         self._n_jobs = n_jobs
         self._trained = {name: value for name, value in self.network.named_parameters() if value.requires_grad}
@@ -76,20 +88,77 @@ class TorchEngine:
         weights: NodeWeights | None = None,
         row_weights: NDArray[np.float32] | None = None,
         known: NDArray[np.bool_] | None = None,
-    ) -> float:
-        """See `Engine.step`."""
-        encoder, moment = self._encoder, (self.seed, self.steps)
-        with limited_threads(self._n_jobs), encoder.randomness(*moment):
+    ) -> float | Tensor:
+        """See `Engine.step`. On a device the loss is a tensor there."""
+        encoder, share, batch = self._encoder, self._share, len(X)
+        here = slice(0, batch) if share is None else share.rows(batch)
+        loss = torch.zeros((), device=self.device)
+        with limited_threads(self._n_jobs), encoder.randomness(self.seed, self.steps, share.process if share else 0):
             self.network.train()
-            encoder.set_modes(len(X))
-            with encoder.mixed_precision():
-                logits = self.network(self._features(X), self._masks, **encoder.change(*moment))
-            loss: Tensor = self.loss(logits.float(), self._there(Y), weights, row_weights, known)
+            encoder.set_modes(here.stop - here.start)
             self.optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            if here.stop > here.start:
+                loss = self._loss(X, Y, weights, row_weights, known, here)
+                loss.backward()  # type: ignore[no-untyped-call]
+            if share is not None and share.divides_rows:
+                self._add_up_gradients((here.stop - here.start) / batch)
             self.optimiser.step()
         self.steps += 1
-        return float(loss.detach())
+        loss = loss.detach()
+        return float(loss) if self.device.type == "cpu" else loss
+
+    def _loss(
+        self,
+        X: Rows,
+        Y: NDArray[np.bool_],
+        weights: NodeWeights | None,
+        row_weights: NDArray[np.float32] | None,
+        known: NDArray[np.bool_] | None,
+        here: slice,
+    ) -> Tensor:
+        """The loss of the rows that are computed here; together with that of the others it is that of the batch."""
+        change = self._encoder.change(self.seed, self.steps, here.start, len(X))
+        with self._encoder.mixed_precision():
+            logits = self.network(self._features(X[here]), partial(self._masks, here.start), **change).float()
+        known_here = None if known is None else known[here]
+        loss: Tensor = self.loss(
+            logits,
+            self._there(Y[here]),
+            weights,
+            None if row_weights is None else row_weights[here],
+            known_here,
+            self._joint_uncertainty(logits),
+        )
+        if self.loss.reduction == "mean" and here.stop - here.start < len(X):
+            loss = loss * (self.loss.scored_cells(len(logits[0]), known_here) / self.loss.scored_cells(len(X), known))
+        return loss
+
+    def _joint_uncertainty(self, logits: Tensor) -> Tensor | None:
+        """That of an ensemble whose other members are in other processes, if the loss needs it."""
+        share, focus = self._share, self.loss.focus
+        if share is None or share.divides_rows or focus in (None, "focal"):
+            return None
+        probs = logits.detach().sigmoid()
+        return joint_uncertainty(probs, focus, share.total, share.members, share.first_member)
+
+    @torch.no_grad()
+    def _add_up_gradients(self, part: float) -> None:
+        """Add up gradients over the processes that share a batch, of which ``part`` is computed here.
+
+        Running means of batch normalisation are averaged, so that all processes keep the same network.
+        """
+        assert self._share is not None  # noqa: S101 (a method for those)
+        for value in self._trained.values():
+            if value.grad is None:
+                value.grad = torch.zeros_like(value)
+        running = self._encoder.running_statistics()
+        flat = [value.grad.reshape(-1) for value in self._trained.values() if value.grad is not None]
+        total = self._share.total(torch.cat([*flat, *(part * value.reshape(-1) for value in running)]))
+        first = 0
+        for target in (*(value.grad for value in self._trained.values()), *running):
+            assert target is not None  # noqa: S101 (made above)
+            target.copy_(total[first : first + target.numel()].view(target.shape))
+            first += target.numel()
 
     @torch.no_grad()
     def logits(self, X: Rows) -> NDArray[np.float32]:
@@ -101,6 +170,20 @@ class TorchEngine:
         if not parts:
             return np.zeros((self.shape.models, 0, self.shape.nodes), dtype=np.float32)
         return np.asarray(torch.cat(parts, dim=1).numpy())
+
+    def probs(self, X: Rows) -> NDArray[np.float32]:
+        """See `Engine.probs`."""
+        hierarchy = self.loss.hierarchy
+        if self.device.type == "cpu":
+            return mean_probs(self.logits, X, self.shape, hierarchy).probs
+        self.network.eval()
+        most = self._encoder.rows_at_a_time
+        blocks = (
+            slice(first, min(first + most, rows.stop))
+            for rows in blocks_of(len(X), self.shape)
+            for first in range(rows.start, rows.stop, most)
+        )
+        return mean_probs_on(self.device, self.network, X, self.shape.nodes, hierarchy, blocks).probs
 
     def parameters(self) -> State:
         """See `Engine.parameters`."""
@@ -124,7 +207,7 @@ class TorchEngine:
             array = state[_public(name)]
             if array.shape != tuple(value.shape):
                 raise ArgumentError(f"{_public(name)} has the shape {array.shape}; {tuple(value.shape)} was expected")
-            value.copy_(torch.tensor(array))
+            value.copy_(tensor_of(array))
         for name, value in self._trained.items():
             self.optimiser.state[value] = {
                 "step": torch.tensor(float(self.steps)),
@@ -132,21 +215,23 @@ class TorchEngine:
                 "exp_avg_sq": _like(value, state["adam.v." + _public(name)]),
             }
 
-    def _masks(self, layer: int, rows: int, width: int) -> Tensor:
-        return self._there(
-            dropout_masks(self.seed, self.steps, layer, self.shape.members, rows, width, self.shape.dropout)
-        )
+    def _masks(self, first_row: int, layer: int, rows: int, width: int) -> Tensor:
+        first_member = 0 if self._share is None else self._share.first_member
+        what = (self.seed, self.steps, layer, self.shape.members, rows, width, self.shape.dropout)
+        if self.device.type == "cpu":
+            return tensor_of(dropout_masks(*what, first_member, first_row))
+        return dropout_masks_on(self.device, *what, first_member, first_row)
 
     def _features(self, X: Rows) -> Tensor:
         return self._there(X if self._encoder.takes_pixels else np.asarray(X, dtype=np.float32))
 
     def _there(self, array: NDArray[np.generic]) -> Tensor:
-        return torch.tensor(array, device=self.device)
+        return copied(array, self.device)
 
 
 def _like(value: Tensor, array: NDArray[np.float32]) -> Tensor:
     """The array as a tensor that lies in memory as another does: sums may be rounded differently where it does not."""
-    return torch.empty_like(value).copy_(torch.tensor(array))
+    return torch.empty_like(value).copy_(tensor_of(array))
 
 
 def _public(name: str) -> str:

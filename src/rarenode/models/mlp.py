@@ -6,7 +6,8 @@ order.
 
 A row has the same prediction, bit for bit, whatever other rows are computed with it. Matrix products alone do not give
 that: in which order a BLAS library adds up depends on the number of rows, on how each row is aligned in memory, and on
-the number of threads. With rows and widths padded with zeros to certain multiples it no longer does.
+the number of threads. With rows and widths padded with zeros to certain multiples it no longer does. That is so on the
+CPU; other devices compute the same but for rounding (see `on_device`).
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ from rarenode.errors import ArgumentError, DataError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models.ensemble import MlpEnsemble, Parameters
 from rarenode.models.model import Floats, Layout, Output, check_arrays, check_input
+from rarenode.models.network import MlpNetwork
+from rarenode.models.on_device import copied, mean_probs_on
 from rarenode.objective import constrain, uncertainty
 from rarenode.objective.uncertainties import check_kind
 
-Logits = Callable[[Floats], Floats]
-"""(rows, features) -> unconstrained logits (models, rows, nodes)."""
+Logits = Callable[[Any], Floats]
+"""Features (rows, features), or pixels in training -> unconstrained logits (models, rows, nodes)."""
 
 CELLS_AT_A_TIME = 1 << 23
 """Rows are computed in blocks whose widest layer has at most so many cells, so that memory stays bounded."""
@@ -46,10 +49,12 @@ class Mlp:
     shape: MlpEnsemble
     parameters: Parameters
     hierarchy: Hierarchy
+    device: str = "cpu"
+    """Where predictions are computed."""
     kind: ClassVar[str] = "mlp"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the padded copy of the parameters, which is made again when it is needed."""
+        """Without the other copies of the parameters, which are made again when they are needed."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
@@ -72,9 +77,15 @@ class Mlp:
             layers.append((weight.transpose(1, 2), bias.unsqueeze(1)))
         return tuple(layers)
 
+    @cached_property
+    def _on_device(self) -> MlpNetwork:
+        return MlpNetwork(self.shape, self.parameters).to(self.device).requires_grad_(False)
+
     @torch.no_grad()
     def logits(self, X: Floats) -> Floats:
         """Unconstrained logits (models, rows, nodes)."""
+        if self.device != "cpu":
+            return np.asarray(self._on_device(copied(X, torch.device(self.device))).cpu().numpy())
         shape, rows = self.shape, -(-len(X) // ROWS_TOGETHER) * ROWS_TOGETHER
         values = _padded(X, rows, _aligned(shape.features)).expand(shape.models, -1, -1)
         for layer, (weight, bias) in enumerate(self._layers):
@@ -91,7 +102,7 @@ class Mlp:
         """Each member's constrained probabilities, (models, rows, nodes)."""
         check_input(X, self.shape.features)
         result = np.empty((self.shape.models, len(X), self.shape.nodes), dtype=np.float32)
-        for rows in _blocks(len(X), self.shape):
+        for rows in blocks_of(len(X), self.shape):
             result[:, rows] = constrain(_sigmoid(self.logits(X[rows])), self.hierarchy)
         return result
 
@@ -102,7 +113,18 @@ class Mlp:
         and its ``predictive`` is its ``aleatoric``, which say how close its probability is to one half.
         """
         check_input(X, self.shape.features)
-        return mean_probs(self.logits, X, self.shape, self.hierarchy, highest=highest, kind=uncertainty)
+        if self.device == "cpu":
+            return mean_probs(self.logits, X, self.shape, self.hierarchy, highest=highest, kind=uncertainty)
+        return mean_probs_on(
+            torch.device(self.device),
+            self._on_device,
+            X,
+            self.shape.nodes,
+            self.hierarchy,
+            blocks_of(len(X), self.shape),
+            highest=highest and self.shape.models > 1,
+            kind=uncertainty,
+        )
 
     def describe(self) -> dict[str, Any]:
         """See `Model.describe`."""
@@ -135,7 +157,7 @@ class Mlp:
 
 def mean_probs(
     logits: Logits,
-    X: Floats,
+    X: NDArray[Any],
     shape: MlpEnsemble,
     hierarchy: Hierarchy,
     *,
@@ -148,7 +170,7 @@ def mean_probs(
     probs = np.empty((len(X), shape.nodes), dtype=np.float32)
     most = np.empty_like(probs) if highest and shape.models > 1 else None
     unsure = None if kind is None else np.empty_like(probs)
-    for rows in _blocks(len(X), shape):
+    for rows in blocks_of(len(X), shape):
         free = _sigmoid(logits(X[rows]))
         if np.isnan(free).any():
             raise DataError("the network returned NaN: its weights, or the features, are too large")
@@ -164,7 +186,8 @@ def mean_probs(
     return Output(probs, most, unsure)
 
 
-def _blocks(rows: int, shape: MlpEnsemble) -> Iterator[slice]:
+def blocks_of(rows: int, shape: MlpEnsemble) -> Iterator[slice]:
+    """Rows that are computed at a time."""
     step = max(1, CELLS_AT_A_TIME // (shape.models * max(shape.nodes, shape.hidden, shape.features)))
     for first in range(0, rows, step):
         yield slice(first, min(first + step, rows))

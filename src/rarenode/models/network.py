@@ -32,7 +32,10 @@ class MlpNetwork(torch.nn.Module):
         super().__init__()
         self.shape = shape
         self.values = torch.nn.ParameterDict(
-            {name.replace(".", "_"): torch.nn.Parameter(_shared(array)) for name, array in parameters.items()}
+            {
+                name.replace(".", "_"): torch.nn.Parameter(tensor_of(np.asarray(array, dtype=np.float32)))
+                for name, array in parameters.items()
+            }
         )
 
     def parameter(self, name: str) -> torch.nn.Parameter:
@@ -45,7 +48,8 @@ class MlpNetwork(torch.nn.Module):
         shape = self.shape
         rows = len(X)
         passes = shape.passes if masks is not None else 1
-        hidden = X.repeat(passes, 1).expand(shape.models, passes * rows, shape.features)
+        several = X if passes == 1 else X.repeat(passes, 1)  # which would copy for a single pass too
+        hidden = several.expand(shape.models, passes * rows, shape.features)
         for layer in range(shape.layers):
             weight, bias = self.parameter(f"layer{layer}.weight"), self.parameter(f"layer{layer}.bias")
             hidden = torch.baddbmm(bias.unsqueeze(1), hidden, weight.transpose(1, 2))
@@ -57,12 +61,15 @@ class MlpNetwork(torch.nn.Module):
         return hidden.reshape(shape.models * passes, rows, shape.nodes)
 
 
-def _shared(array: NDArray[np.float32]) -> Tensor:
-    """A tensor in the memory of the array."""
+def tensor_of(array: NDArray[np.generic]) -> Tensor:
+    """A tensor in the memory of the array, if that is contiguous."""
+    array = np.asarray(array, order="C")
+    if array.flags.writeable:
+        return torch.from_numpy(array)
     with warnings.catch_warnings():
         # torch warns that a read-only array could be written to; prediction does not write.
         warnings.filterwarnings("ignore", "The given NumPy array is not writ", UserWarning)
-        return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32))
+        return torch.from_numpy(array)
 
 
 class EncodedNetwork(torch.nn.Module):

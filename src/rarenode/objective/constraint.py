@@ -14,7 +14,8 @@ for it this is the plain constraint, and for a positive one it is the paper's se
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from collections.abc import Callable
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,6 +29,7 @@ from rarenode.hierarchy import Hierarchy
 from rarenode.objective.kernels import find_maximisers
 
 Scores = TypeVar("Scores", Tensor, NDArray[Any])
+Levels = list[tuple[Tensor, Tensor, Tensor]]
 
 
 def constrain(scores: Scores, hierarchy: Hierarchy) -> Scores:
@@ -55,20 +57,22 @@ def constrain(scores: Scores, hierarchy: Hierarchy) -> Scores:
     return np.take_along_axis(array, _maximisers_on_cpu(comparable, no_labels_here, hierarchy), axis=-1)
 
 
-def maximisers(scores: Tensor, labels: Tensor, hierarchy: Hierarchy) -> Tensor:
+def maximisers(scores: Tensor, labels: Tensor, hierarchy: Hierarchy, *, compiled: bool = False) -> Tensor:
     """For each node the column of the largest score among itself and its descendants with the same label.
 
     Args:
         scores: (..., rows, nodes), or (..., nodes) with a single row of labels.
         labels: boolean (rows, nodes), closed under ancestors, on the device of ``scores``.
         hierarchy: its node order is the order of the last dimension.
+        compiled: on a device, by `torch.compile`, which makes few kernels of many.
 
     Raises:
-        NotClosedError: a row is labelled with a node but not with the node's parent.
+        NotClosedError: a row is labelled with a node but not with the node's parent. Only on the CPU: elsewhere it
+            would have to wait for the device; see `has_gaps`.
     """
     values = scores.detach()
     if values.device.type != "cpu":
-        return maximisers_by_level(values, labels, hierarchy)
+        return maximisers_by_level(values, labels, hierarchy, compiled=compiled)
     comparable = values if values.dtype in (torch.float32, torch.float64) else values.double()
     return torch.from_numpy(_maximisers_on_cpu(comparable.numpy(), labels.numpy(), hierarchy))
 
@@ -82,16 +86,18 @@ def _maximisers_on_cpu(scores: NDArray[Any], labels: NDArray[np.bool_], hierarch
     return best.reshape(scores.shape)
 
 
-def maximisers_by_level(scores: Tensor, labels: Tensor, hierarchy: Hierarchy) -> Tensor:
+def maximisers_by_level(scores: Tensor, labels: Tensor, hierarchy: Hierarchy, *, compiled: bool = False) -> Tensor:
     """The columns that `find_maximisers` finds, by whole-tensor operations, one level of parents after another.
 
     This is how devices without our compiled loop do it: as many steps as the hierarchy is deep, each at the cost of
     its edges.
     """
-    parents_of, children_of, levels = _on_device(hierarchy, scores.device)
-    if bool((labels[..., children_of] & ~labels[..., parents_of]).any()):
-        hierarchy.require_closed(labels.cpu().numpy())
-    nobody = len(hierarchy)
+    _, _, levels = _on_device(hierarchy, scores.device)
+    return (_compiled_climb() if compiled else _climb)(scores, labels, levels)
+
+
+def _climb(scores: Tensor, labels: Tensor, levels: Levels) -> Tensor:
+    nobody = scores.shape[-1]
     value = scores.clone()
     best = torch.arange(nobody, device=scores.device).expand(scores.shape).clone()
     for parents, children, parent_slot in levels:
@@ -108,12 +114,21 @@ def maximisers_by_level(scores: Tensor, labels: Tensor, hierarchy: Hierarchy) ->
     return best
 
 
+@cache
+def _compiled_climb() -> Callable[[Tensor, Tensor, Levels], Tensor]:
+    climb: Callable[[Tensor, Tensor, Levels], Tensor] = torch.compile(_climb)
+    return climb
+
+
+def has_gaps(labels: Tensor, hierarchy: Hierarchy) -> Tensor:
+    """Whether a row has a node but not the node's parent: one boolean, on the device of the labels."""
+    parents_of, children_of, _ = _on_device(hierarchy, labels.device)
+    return (labels[..., children_of] & ~labels[..., parents_of]).any()
+
+
 def _equals(value: Tensor, top: Tensor) -> Tensor:
     """Whether ``value`` attains the maximum ``top``; where it is NaN, so is the maximum."""
     return (value == top) | value.isnan()
-
-
-Levels = list[tuple[Tensor, Tensor, Tensor]]
 
 
 @lru_cache(maxsize=16)

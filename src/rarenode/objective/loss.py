@@ -35,7 +35,7 @@ from rarenode._io.text import counted
 from rarenode.errors import ArgumentError, LabelError
 from rarenode.hierarchy import Hierarchy
 from rarenode.hierarchy.labels import as_array
-from rarenode.objective.constraint import maximisers
+from rarenode.objective.constraint import has_gaps, maximisers
 from rarenode.objective.uncertainties import UNCERTAINTIES
 from rarenode.objective.weights import NodeWeights
 
@@ -55,6 +55,7 @@ class RareNodeLoss(torch.nn.Module):
         scored: boolean mask of the nodes that count; None counts all. An artificial root should not.
         reduction: ``mean`` over rows and scored nodes, summed over members; ``sum``; or ``none`` (the shape of the
             logits, unscored nodes zero).
+        compiled: on a device other than the CPU, compute the constraint by `torch.compile`.
 
     >>> hierarchy = Hierarchy.from_edges([("animal", "cat"), ("animal", "dog")])
     >>> loss = RareNodeLoss(hierarchy)
@@ -72,6 +73,7 @@ class RareNodeLoss(torch.nn.Module):
         k: float = 1.0,
         scored: ArrayLike | None = None,
         reduction: Reduction = "mean",
+        compiled: bool = False,
     ) -> None:
         super().__init__()
         if focus is not None and focus != "focal" and focus not in UNCERTAINTIES:
@@ -86,6 +88,7 @@ class RareNodeLoss(torch.nn.Module):
         self.u0 = u0
         self.k = k
         self.reduction = reduction
+        self.compiled = compiled
         mask = np.ones(len(hierarchy), dtype=np.bool_) if scored is None else np.asarray(scored)
         if mask.dtype != np.bool_ or mask.shape != (len(hierarchy),) or not mask.any():
             raise ArgumentError(
@@ -106,6 +109,7 @@ class RareNodeLoss(torch.nn.Module):
         weights: NodeWeights | None = None,
         row_weights: Tensor | ArrayLike | None = None,
         known: Tensor | ArrayLike | None = None,
+        uncertainty: Tensor | None = None,
     ) -> Tensor:
         """The loss.
 
@@ -117,9 +121,12 @@ class RareNodeLoss(torch.nn.Module):
                 divides by the number of rows, not by the sum of their weights.
             known: (rows, nodes), boolean: where labels are known; None: everywhere. ``mean`` then divides by the
                 number of scored cells that are.
+            uncertainty: (rows, nodes), U of the whole ensemble, where the logits are those of some members only; None:
+                it is computed from the logits.
 
         Raises:
-            NotClosedError: a row has a node but not the node's parent.
+            NotClosedError: a row has a node but not the node's parent. Only on the CPU: elsewhere the loss is NaN,
+                since an error would have to wait for the device in every step.
             LabelError: labels of another shape, or with values other than 0 and 1; or ``known`` of another shape.
             ArgumentError: row weights that are negative, not finite or not one for each row.
         """
@@ -127,24 +134,32 @@ class RareNodeLoss(torch.nn.Module):
         dtype = torch.promote_types(logits.dtype, torch.float32)
         weight = torch.where(present, *self._weights_on(logits.device, dtype, weights))
         if self.focus is not None:
-            weight = weight * (self.u0 + doubt(self.focus, logits.detach().to(dtype), present) ** self.k)
+            if uncertainty is None:
+                uncertainty = doubt(self.focus, logits.detach().to(dtype), present)
+            weight = weight * (self.u0 + uncertainty**self.k)
         if row_weights is not None:
             factors = check_row_weights(row_weights, len(present))
             weight = weight * torch.tensor(factors, device=logits.device, dtype=dtype).unsqueeze(-1)
-        scored_cells = len(present) * self.count_scored
         if known is not None:
-            mask, scored_cells = self.check_known(known, tuple(present.shape))
-            weight = weight * torch.from_numpy(mask).to(logits.device)
-        best = maximisers(logits, present, self.hierarchy)
-        count = {"mean": max(1, scored_cells), "sum": 1, "none": None}[self.reduction]
+            weight = weight * torch.from_numpy(self.check_known(known, tuple(present.shape))).to(logits.device)
+        if logits.device.type != "cpu":
+            weight = weight.masked_fill(has_gaps(present, self.hierarchy), torch.nan)
+        best = maximisers(logits, present, self.hierarchy, compiled=self.compiled)
+        count = {"mean": self.scored_cells(len(present), known), "sum": 1, "none": None}[self.reduction]
         return weighted_cross_entropy(logits.to(dtype), best, present, weight, count)
 
-    def check_known(self, known: Tensor | ArrayLike, shape: tuple[int, ...]) -> tuple[NDArray[np.bool_], int]:
-        """Where labels of a shape are known, and how many scored cells that is."""
+    def scored_cells(self, rows: int, known: Tensor | ArrayLike | None = None) -> int:
+        """What ``mean`` divides by: the scored cells of so many rows that are known, or 1 if there are none."""
+        if known is None:
+            return max(1, rows * self.count_scored)
+        return max(1, int(np.count_nonzero(as_array(known)[:, self.scored])))
+
+    def check_known(self, known: Tensor | ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+        """Where labels of a shape are known."""
         mask = as_array(known)
         if mask.dtype != np.bool_ or mask.shape != shape:
             raise LabelError(f"known must be boolean of the shape {shape}; got {mask.dtype} {mask.shape}")
-        return mask, int(np.count_nonzero(mask[:, self.scored]))
+        return mask
 
     def _check(self, logits: Tensor, labels: Tensor) -> Tensor:
         """The labels as booleans on the device of the logits, or an error that says what does not fit."""

@@ -14,6 +14,10 @@ entropy, and logarithms to the base 2:
 =================  =====================================================================================================
 
 Uncertainties weigh a loss; they are never a path for the gradient, which would push members towards each other.
+
+Where members are in different processes, `joint_uncertainty` computes the same from sums over members, so that one to
+three numbers for each node cross between processes. Only the Jensen-Shannon divergence is no function of such sums,
+because it has the entropy of the mean of every pair: for it, the probabilities of all members cross.
 """
 
 from __future__ import annotations
@@ -88,9 +92,11 @@ def bbma(probs: Tensor) -> Tensor:
 def gmu(probs: Tensor) -> Tensor:
     """The margin of the average, trusted only as far as the members agree."""
     mu = _mean(probs)
-    margin = (2 * mu - 1).abs()
-    centred = _centred(probs)
-    sigma = (centred.square().sum(0) / max(1, len(probs) - 1)).sqrt()
+    sigma = (_centred(probs).square().sum(0) / max(1, len(probs) - 1)).sqrt()
+    return _gated_margin((2 * mu - 1).abs(), sigma)
+
+
+def _gated_margin(margin: Tensor, sigma: Tensor) -> Tensor:
     snr = margin / (2 * sigma + 1e-10)
     return 1 - margin * -torch.expm1(-snr)
 
@@ -140,6 +146,51 @@ UNCERTAINTIES: Mapping[str, Callable[[Tensor], Tensor]] = MappingProxyType(
         "aleatoric": aleatoric,
     }
 )
+
+
+# --- of members in different processes -----------------------------------------------------------------------------
+
+Total = Callable[[Tensor], Tensor]
+"""The sum of a tensor over all processes, which each of them gets."""
+
+
+def joint_uncertainty(probs: Tensor, kind: str, total: Total, members: int, first_member: int) -> Tensor:
+    """The uncertainty of an ensemble of which this process has some members; the same but for rounding.
+
+    Sums are float64, in which those of squares lose nothing that float32 would have kept.
+
+    Args:
+        probs: unconstrained probabilities of the members that are here, (members here, rows, nodes).
+        kind: as for `uncertainty`.
+        total: adds up over processes, all of which call this function.
+        members: of the whole ensemble.
+        first_member: how many members the processes before this one have.
+
+    Returns:
+        (rows, nodes), without gradient.
+    """
+    here = probs.detach()
+    if kind == "epistemic_js":
+        everyone = here.new_zeros(members, *here.shape[1:])
+        everyone[first_member : first_member + len(here)] = here
+        return epistemic_js(total(everyone))
+    p = here.double()
+    if kind == "aleatoric":
+        found = total(_entropy(p).sum(0)) / members
+    elif kind in ("bbma", "predictive"):
+        found = UNCERTAINTIES[kind]((total(p.sum(0)) / members).clamp(0, 1).unsqueeze(0))
+    elif kind == "gmu":
+        mu, squares = total(torch.stack([p, p * p]).sum(1)) / members
+        variance = (squares - mu * mu).clamp_min(0) * (members / max(1, members - 1))
+        found = _gated_margin((2 * mu - 1).abs(), variance.sqrt())
+    else:
+        eps = torch.finfo(here.dtype).eps
+        p = p.clamp(eps, 1 - eps)
+        logit = torch.logit(p)
+        mu, mean_logit, product = total(torch.stack([p, logit, p * logit]).sum(1)) / members
+        covariance = (product - mu * mean_logit) * (members / max(1, members - 1))
+        found = covariance.clamp_min(0) / math.log(2)
+    return found.to(here.dtype)
 
 
 def _in_blocks(compute: Callable[[Tensor], Tensor], probs: Tensor) -> Tensor:

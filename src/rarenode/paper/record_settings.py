@@ -21,7 +21,7 @@ decision           thresholds
 folds              cv
 =================  ====================================================
 
-``device`` and ``n_jobs`` are not recorded: they do not influence the result.
+``compile``, ``device`` and ``n_jobs`` are not recorded: they do not influence the result.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ RENAMED: Mapping[str, str] = MappingProxyType(
 """Name in `Settings` -> name in a record, where they differ."""
 NOTHING_SET: Mapping[str, str] = MappingProxyType({"side": "auto", "focus": "none"})
 """Settings that are null in a record where `Settings` has a word for it."""
-NOT_RECORDED = frozenset({"device", "n_jobs"})
+NOT_RECORDED = frozenset({"compile", "device", "n_jobs"})
 NO_OTHER_TRAINING = frozenset(
     {"checkpoint_epochs", "checkpoint_minutes", "engine", "decision", "rule", "holdout", "folds", "guaranteed_recall"}
 )

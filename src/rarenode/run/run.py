@@ -47,12 +47,21 @@ class Run:
     (100, 100)
     """
 
-    def __init__(self, folder: Path | str, encoder: torch.nn.Module | Encoder | None = None) -> None:
-        """Open the folder of a run; a model whose encoder is none of the transformers library needs its module."""
+    def __init__(
+        self, folder: Path | str, encoder: torch.nn.Module | Encoder | None = None, device: str | None = None
+    ) -> None:
+        """Open the folder of a run.
+
+        Args:
+            folder: where the run is kept.
+            encoder: the module of an encoder that is none of the transformers library.
+            device: where predictions are computed; None: on that of the training or, where it is not there, the CPU.
+        """
         if folder == "":
             raise ArgumentError("the name of the run's folder is empty; the current folder is '.'")
         self.folder = Path(folder)
         self.encoder = encoder
+        self.device = device
         self.files = RunFiles(self.folder)
 
     def __repr__(self) -> str:
@@ -145,7 +154,7 @@ class Run:
             raise MissingFileError(f"{self.folder}: there is no such folder; `rarenode fit` makes one")
         if self.files.is_begun and not self.files.has_model:
             raise MissingFileError(f"{self.folder} contains an unfinished training; finish it with resume (--resume)")
-        return TrainedModel.load(self.folder, self.encoder)
+        return TrainedModel.load(self.folder, self.encoder, self.device)
 
     # --- use -----------------------------------------------------------------------------------------------------
 

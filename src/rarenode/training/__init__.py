@@ -1,5 +1,6 @@
 """From rows and settings to a model: the loop, out-of-fold fitting, checkpoints and resuming, the model folder."""
 
+from rarenode.engines import several_processes
 from rarenode.training.callbacks import Callback, EpochRecord, Plan, ShowProgress
 from rarenode.training.fit import Fitted, fit_model
 from rarenode.training.model import TrainedModel
@@ -15,5 +16,6 @@ __all__ = [
     "ShowProgress",
     "TrainedModel",
     "fit_model",
+    "several_processes",
     "train_model",
 ]

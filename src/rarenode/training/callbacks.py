@@ -41,6 +41,8 @@ class Plan:
     """Steps taken before, if the training is resumed."""
     title: str = ""
     """Which of several trainings it is, such as ``fold 1 of 3``."""
+    processes: int = 1
+    """How many processes compute it; see `rarenode.training.several_processes`."""
 
     @property
     def steps(self) -> int:
@@ -96,9 +98,10 @@ class ShowProgress(Callback):
         self.is_first = True
         self.title = title = f"{plan.title}: " if plan.title else ""
         resumed = f", resumed after {plan.steps_done:,}" if plan.steps_done else ""
+        several = f" in {plan.processes} processes" if plan.processes > 1 else ""
         batches = counted(plan.batches, "batch", "batches")
         self.progress.line(
-            f"{title}training {counted(plan.epochs, 'epoch')} of {batches} with the {plan.engine} engine: "
+            f"{title}training {counted(plan.epochs, 'epoch')} of {batches} with the {plan.engine} engine{several}: "
             f"{counted(plan.steps, 'step')}{resumed}"
         )
         self.progress.start(title.rstrip(": "), plan.steps, plan.steps_done)

@@ -17,6 +17,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from rarenode._io.arrays import Arrays
@@ -29,7 +30,6 @@ from rarenode.errors import ArgumentError, Interrupted, TrainingError
 from rarenode.hierarchy.labels import dense_rows, row_blocks, stack_labels
 from rarenode.metrics import Summary, summary
 from rarenode.models import Mlp, MlpEnsemble, initial_parameters
-from rarenode.models.mlp import mean_probs
 from rarenode.models.model import check_input
 from rarenode.models.pixels import PixelEncoder
 from rarenode.objective import NodeWeights, WeightSchedule, node_weights
@@ -45,6 +45,8 @@ ENCODER = "encoder.module."
 """The prefix of an encoder's weights among an engine's parameters; the rest is its own name for them."""
 BLOCK_ROWS, BLOCKS_MIXED = 1024, 64
 """Of rows on disk, a block has so many, and the rows of so many blocks are mixed."""
+LOSSES_TOGETHER = 32
+"""So many losses stay on a device before their values are looked at, which is to wait for the device."""
 LARGE_FEATURE = 1e4
 """Standardised features stay far below this."""
 
@@ -114,7 +116,7 @@ def train_network(
             run.callback.on_end()
     heads = {name: parameters[name] for name in run.shape.parameter_shapes}
     state = {name.removeprefix(ENCODER): array for name, array in parameters.items() if name not in heads}
-    model = Mlp(run.shape, heads, rows.hierarchy)
+    model = Mlp(run.shape, heads, rows.hierarchy, resolve_device(settings.device))
     return TrainedNetwork(model, tuple(run.at.history), run.engine.name, state or None)
 
 
@@ -163,6 +165,8 @@ class _Run:
         self.engine = self._make_engine()
         self.order = self._order()
         self.best: Arrays = {}
+        self.losses: list[float | torch.Tensor] = []
+        """Of the last steps: those that are not part of the position yet."""
         self.is_whole = True
         """Whether engine and position are of the same moment; while a step is taken they are not."""
         key = TrainingKey(
@@ -185,7 +189,14 @@ class _Run:
             self.engine.restore(arrays)
             self.order = self._order()
         self.callback.on_start(
-            Plan(self.engine.name, self.settings.epochs, self.batches, self.engine.steps, self.title)
+            Plan(
+                engine=self.engine.name,
+                epochs=self.settings.epochs,
+                batches=self.batches,
+                steps_done=self.engine.steps,
+                title=self.title,
+                processes=self.engine.processes,
+            )
         )
 
     @property
@@ -207,14 +218,26 @@ class _Run:
         labels = dense_rows(self.rows.Y, chosen)
         loss = self.engine.step(self.X[self.place[chosen]], labels, weights, row_weights, known)
         at.seconds += perf_counter() - began
-        if not math.isfinite(loss):
-            raise TrainingError(self._what_went_wrong(f"the loss is {loss}", self._steps + 1))
-        at.loss += loss
+        self.losses.append(loss)
         at.batch += 1
         self.is_whole = True
-        self.callback.on_batch(at.epoch + 1, at.batch, loss)
+        if isinstance(loss, float) or len(self.losses) == LOSSES_TOGETHER or at.batch == self.batches:
+            self._look_at_losses()
         if at.batch < self.batches:
             self.checkpoints.save_if_due(at, self._arrays)
+
+    def _look_at_losses(self) -> None:
+        """Add the losses of the last steps to the position, wherever they are; one that is not finite is an error."""
+        at, count, began = self.at, len(self.losses), perf_counter()
+        values = _values(self.losses)
+        at.seconds += perf_counter() - began
+        self.losses.clear()
+        for before, loss in zip(range(count, 0, -1), values, strict=True):
+            if not math.isfinite(loss):
+                self.is_whole = False
+                raise TrainingError(self._what_went_wrong(f"the loss is {loss}", self._steps + 1 - before))
+            at.loss += loss
+            self.callback.on_batch(at.epoch + 1, at.batch + 1 - before, loss)
 
     def end_epoch(self) -> None:
         """Measure, record, and turn to the next epoch."""
@@ -273,6 +296,7 @@ class _Run:
             k=settings.k,
             scored=self.rows.scored,
             reduction=auto if settings.reduction == "auto" else settings.reduction,
+            compiled=settings.compile,
         )
         parameters = initial_parameters(self.shape, settings.seed)
         adam = Adam(settings.learning_rate, settings.weight_decay)
@@ -286,7 +310,7 @@ class _Run:
             device=resolve_device(settings.device),
             encoder=self.encoder,
             n_jobs=settings.n_jobs,
-            encoder_training=None if self.encoder is None else _encoder_training(settings),
+            encoder_training=_encoder_training(settings, has_encoder=self.encoder is not None),
         )
 
     def _weights_now(self) -> NodeWeights | None:
@@ -297,13 +321,14 @@ class _Run:
     def _measure(self) -> Summary | None:
         if self.valid is None:
             return None
-        output = mean_probs(self.engine.logits, self.valid.X, self.shape, self.rows.hierarchy)
-        return summary(self.valid.Y, output.probs, scored=self.rows.scored, known=self.valid.known)
+        probs = self.engine.probs(self.valid.X)
+        return summary(self.valid.Y, probs, scored=self.rows.scored, known=self.valid.known)
 
     def _parameters(self) -> Arrays:
         return self.engine.parameters()
 
     def _arrays(self) -> Arrays:
+        self._look_at_losses()
         return self._finite(self.engine.state()) | self.best
 
     def _finite(self, arrays: Arrays) -> Arrays:
@@ -336,7 +361,16 @@ class _Run:
         return f"{place}: {problem}. One of these is too large: {', '.join(causes)}"
 
 
-def _encoder_training(settings: Settings) -> EncoderTraining:
+def _values(losses: list[float | torch.Tensor]) -> list[float]:
+    """Numbers; those on a device are copied together."""
+    there = [loss for loss in losses if isinstance(loss, torch.Tensor)]
+    copied = iter(torch.stack(there).tolist() if there else [])
+    return [float(next(copied)) if isinstance(loss, torch.Tensor) else loss for loss in losses]
+
+
+def _encoder_training(settings: Settings, *, has_encoder: bool) -> EncoderTraining:
+    if not has_encoder:
+        return EncoderTraining(precision="float32" if settings.precision == "auto" else settings.precision)
     return EncoderTraining(
         learning_rate=settings.encoder_learning_rate,
         freezes_batchnorm=settings.freezes_batchnorm,

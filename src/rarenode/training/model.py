@@ -86,6 +86,20 @@ class TrainedModel:
             )
         return replace(self, thresholds=thresholds)
 
+    def on(self, device: str) -> Self:
+        """The same model, whose network and encoder are computed on a device; its other parts stay on the CPU.
+
+        Args:
+            device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``, or ``auto``, which is the best that is there.
+
+        Raises:
+            ArgumentError: the device is not available.
+        """
+        where = resolve_device(device)
+        parts = tuple(replace(part, device=where) if isinstance(part, Mlp) else part for part in self.parts)
+        model = replace(self.model, models=parts) if isinstance(self.model, Blend) else parts[0]
+        return replace(self, model=model, encoder=None if self.encoder is None else replace(self.encoder, device=where))
+
     # --- prediction ----------------------------------------------------------------------------------------------
 
     def compute(self, X: Any, *, highest: bool = False, uncertainty: str | None = None) -> Output:
@@ -349,21 +363,26 @@ class TrainedModel:
         )
 
     @classmethod
-    def load(cls, folder: Path | str, encoder: torch.nn.Module | Encoder | None = None) -> Self:
+    def load(
+        cls, folder: Path | str, encoder: torch.nn.Module | Encoder | None = None, device: str | None = None
+    ) -> Self:
         """Read what `save` wrote. Nothing in the folder is executed, and nothing read beyond what it must have.
 
         Args:
             folder: the folder.
             encoder: the torch module of the encoder, or an encoder made of it, if it is not one of the transformers
                 library; a copy of it gets the weights in the folder.
+            device: see `on`; None: that of the training or, where that is not available, the CPU.
 
         Raises:
+            ArgumentError: the device is not available.
             MissingFileError: a file of the model is not there.
             FileFormatError: a file is damaged, or belongs to another model or a newer rarenode.
         """
         module = encoder.module if isinstance(encoder, Encoder) else encoder
+        where = None if device is None else resolve_device(device)
         record, hierarchy, model, loaded = read_model_folder(Path(folder), module)
-        return cls(
+        read = cls(
             model=model,
             hierarchy=hierarchy,
             scored=~hierarchy.encode([record.unscored])[0],
@@ -380,9 +399,10 @@ class TrainedModel:
             reading=record.reading,
             n_counted=record.n_counted,
             parents_together=record.as_parents_together(),
-            encoder=None if loaded is None else replace(loaded, device=_usable_device(record.settings.device)),
+            encoder=loaded,
             guaranteed=record.as_guaranteed(),
         )
+        return read.on(where or _usable_device(record.settings.device))
 
 
 def _usable_device(device: str) -> str:
