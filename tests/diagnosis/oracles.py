@@ -57,10 +57,12 @@ class Case(NamedTuple):
     known: Bools | None = None
 
 
-def predict(probs: Floats, values: NDArray[np.float64], rule: str, hierarchy: NamesAndEdges) -> Bools:
+def predict(probs: Floats, values: NDArray[np.float64], rule: Rule | None, hierarchy: NamesAndEdges) -> Bools:
     passed = np.zeros(probs.shape, dtype=np.bool_)
     for row, node in np.ndindex(probs.shape):
         passed[row, node] = float(probs[row, node]) >= float(values[node])
+    if rule is None:
+        return passed
     return add_ancestors(passed, hierarchy) if rule == "add_ancestors" else drop_orphans(passed, hierarchy)
 
 
@@ -214,7 +216,7 @@ def cases(draw: st.DrawFn) -> Case:
     rows, nodes = draw(st.integers(0, 6)), len(hierarchy)
     elements = draw(st.sampled_from((EIGHTHS, ANY_PROBABILITY)))
     dtype = draw(st.sampled_from((np.float32, np.float64)))
-    rule: Rule = draw(st.sampled_from(("add_ancestors", "drop_orphans")))
+    rule: Rule | None = draw(st.sampled_from(("add_ancestors", "drop_orphans", None)))
 
     def cells() -> Floats:
         return draw(hnp.arrays(np.float64, (rows, nodes), elements=elements)).astype(dtype)

@@ -46,10 +46,24 @@ def test_predictions_are_the_sets_of_the_model(run: Run, new: Path) -> None:
     model, found, usual = run.model, run.predict(new, thresholds="guaranteed"), run.predict(new)
     assert model.guaranteed is not None
     assert 0 < model.guaranteed.is_guaranteed.sum() < len(model.hierarchy)
-    expected = model.guaranteed.thresholds.decide(model.predict_proba(pl.read_csv(new)), model.hierarchy)
+    expected = model.predict_proba(pl.read_csv(new)) >= model.guaranteed.thresholds.values
     assert np.array_equal(found.decided, expected[:, model.scored])
     assert (found.decided != usual.decided).any()
     assert found.thresholds == "guaranteed, recall:0.8"  # fitted to other rows than these
+
+
+@pytest.mark.parametrize("all_labels", [False, True])
+def test_sets_have_all_their_nodes_in_every_layout(run: Run, new: Path, all_labels: bool) -> None:
+    """The deepest of them do not imply the others."""
+    found = run.predict(new, thresholds="guaranteed")
+    sets = found.to_frame(layout="sets", all_labels=all_labels)["labels"].to_list()
+    of_row: dict[str, set[str]] = {name: set() for name in found.ids or ()}
+    for line in found.to_frame(decided_only=True).iter_rows(named=True):
+        of_row[line["image"]].add(line["node"])
+    assert [set(filter(None, each.split(";"))) for each in sets] == list(of_row.values())
+    assert any(found.decided.sum(axis=1) > found.deepest.sum(axis=1))
+    page = run.report(new.with_suffix(".html"), new, thresholds="guaranteed")
+    assert "each node by its own threshold" in page.read_text()
 
 
 def parts_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:

@@ -84,7 +84,8 @@ def predict(
     itself, which suits many rows at once. The epistemic uncertainties are 0 for a model with a single member.
 
     --thresholds guaranteed writes guaranteed sets: they find at least 90 % of a node's rows (--guaranteed-recall of
-    `rarenode fit`), with a probability of 0.9. A node with too few held-out rows for that is in none.
+    `rarenode fit`), with a probability of 0.9. A row is in the set of each node whose own threshold it reaches, with or
+    without the node's ancestors; --format sets writes all these nodes. A node with too few held-out rows is in no set.
 
     Names of nodes are written as they are. A spreadsheet takes a name that begins with =, +, - or @ for a formula: if
     the hierarchy comes from others, import the CSV file with the column node as text.

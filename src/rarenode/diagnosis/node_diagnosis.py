@@ -45,8 +45,8 @@ class NodeDiagnosis:
     hierarchy: Hierarchy
     known_rows: Ints
     """The number of rows of which it is known whether they have the node; all else is about these rows."""
-    rule: Rule
-    """How predictions were made coherent."""
+    rule: Rule | None
+    """How predictions were made coherent; None: not at all."""
     state: NDArray[np.str_]
     """One of `rarenode.diagnosis.STATES` each."""
     scored: NDArray[np.bool_]

@@ -1,7 +1,7 @@
 """`Thresholds`: one threshold for each node, and from probabilities to predictions.
 
-A node is predicted in a row where its probability is at least its threshold; then the predictions are made coherent. A
-node with a threshold of infinity is never predicted.
+A node is predicted in a row where its probability is at least its threshold; then the predictions are made coherent,
+unless there is no rule for that. A node with a threshold of infinity is never predicted.
 """
 
 from __future__ import annotations
@@ -38,13 +38,15 @@ class Thresholds:
 
     values: NDArray[np.float64]
     """(nodes,), at least 0, infinity for never (read-only)."""
-    rule: Rule = "add_ancestors"
-    """How predictions are made coherent; see `rarenode.thresholds.coherence`."""
+    rule: Rule | None = "add_ancestors"
+    """How predictions are made coherent; see `rarenode.thresholds.coherence`. None: not at all, each node is decided by
+    its own threshold alone, as in guaranteed sets."""
     strategy: str = ""
     """The name of the strategy that chose them, or any other note of one line."""
 
     def __post_init__(self) -> None:
-        check_rule(self.rule)
+        if self.rule is not None:
+            check_rule(self.rule)
         text = self.strategy
         if not isinstance(text, str) or len(text) > MOST_CHARACTERS or not text.isprintable():
             raise ArgumentError(f"strategy must be one printable line of at most {MOST_CHARACTERS} characters")
@@ -60,14 +62,15 @@ class Thresholds:
         object.__setattr__(self, "values", values)
 
     def decide(self, probs: Any, hierarchy: Hierarchy) -> NDArray[np.bool_]:
-        """Coherent predictions (rows, nodes) from probabilities (rows, nodes)."""
+        """Predictions (rows, nodes) from probabilities (rows, nodes); coherent, if there is a rule."""
         probabilities = as_probabilities(probs)
         if not len(hierarchy) == len(self.values) == probabilities.shape[1]:
             raise ArgumentError(
                 f"there are thresholds for {counted(len(self.values), 'node')} and probabilities for "
                 f"{probabilities.shape[1]}; the hierarchy has {counted(len(hierarchy), 'node')}"
             )
-        return make_coherent(probabilities >= self.values, hierarchy, self.rule)
+        reached: NDArray[np.bool_] = probabilities >= self.values
+        return reached if self.rule is None else make_coherent(reached, hierarchy, self.rule)
 
     def in_words(self, fitted_here: bool = False) -> str:
         """How they were chosen, in a few words; ``fitted_here``: on the same rows that they are applied to.
@@ -116,7 +119,7 @@ class Thresholds:
     def __hash__(self) -> int:
         return hash(self._content())
 
-    def _content(self) -> tuple[bytes, str, str]:
+    def _content(self) -> tuple[bytes, str | None, str]:
         return self.values.tobytes(), self.rule, self.strategy
 
 

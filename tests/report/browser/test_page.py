@@ -461,7 +461,7 @@ def test_guaranteed_sets_or_why_there_is_none(open_page: Opener, pages: Path) ->
         elif kind == "few":
             assert f"Cannot be guaranteed: {sets['rows'][column]} of 22 rows." in words
         else:
-            assert "Cannot be guaranteed: some of its held-out rows" in words
+            assert "Cannot be guaranteed: its probability is 0 in held-out rows" in words
         keep(page, f"guaranteed-{kind}")
     two = open_page(sample_page(pages, 500, 2, "guaranteed"), anchor=f"#node={some['sure']}")
     row = two.locator("#details tr", has=two.locator("th", has_text="Guaranteed from")).locator("td")
