@@ -9,11 +9,10 @@ from tools import measure_guarantees, measure_rarest_nodes
 
 
 @pytest.mark.parametrize("tool", [measure_guarantees, measure_rarest_nodes])
-def test_help(
-    tool: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_help(tool: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.argv", ["tool", "--help"])
     with pytest.raises(SystemExit) as ended:
         tool.main()
     assert ended.value.code == 0
-    assert all(words in capsys.readouterr().out for words in ("python tools/measure_", "DATASET", "cellcycle_FUN"))
+    printed = capsys.readouterr().out
+    assert all(words in printed for words in ("python tools/measure_", "DATASET", "cellcycle_FUN"))
