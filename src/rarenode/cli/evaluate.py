@@ -64,7 +64,7 @@ def evaluate(
     Rows without labels are left out. Scores on rows that the model was trained on are too high, and those on validation
     rows, which early stopping and thresholds use, a little; a note says so where this is known. --thresholds
     expected_f1 fits thresholds to the probabilities of these rows, without their labels. --thresholds guaranteed is
-    about guaranteed sets, see `rarenode predict --help`.
+    about guaranteed sets, see `rarenode predict --help`; hP, hR and hF add the ancestors that they lack.
 
     The labels of a table are where they were in training. If they were in a file of their own, name that of these rows
     with --labels.
