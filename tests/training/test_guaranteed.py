@@ -98,6 +98,24 @@ def test_nodes_that_are_never_predicted_are_counted() -> None:
     assert fit_model(rows(), settings(thresholds="fixed", cv=None)).model.never_predicted == 0
 
 
+def test_nodes_about_which_nothing_can_be_promised_are_named() -> None:
+    found = fit_model(rows(), settings(thresholds="precision:0.99", cv=2)).model
+    names = np.array(found.hierarchy.nodes)[np.isinf(found.decides_with.values)].tolist()
+    assert len(names) > 5
+    words = (
+        f"{len(names)} of 20 nodes are never predicted, as held-out rows do not prove precision:0.99 for nodes as rare "
+        f"as they are: {', '.join(names[:5])} and {len(names) - 5} more"
+    )
+    assert found.given_up == words
+    assert words in to_markdown("", found.card())
+    one = replace(found, scored=np.isin(found.hierarchy.nodes, names[:1]))
+    assert one.given_up.endswith(f"as rare as it: {names[0]}")
+    assert "takes more held-out rows" in fit_model(rows(), settings(thresholds="recall:0.9", cv=2)).model.given_up
+    unpromised = found.with_thresholds(replace(found.decides_with, strategy="prior"))
+    assert unpromised.never_predicted == len(names)
+    assert unpromised.given_up == ""
+
+
 def test_without_held_out_rows_there_are_none(tmp_path: Path) -> None:
     model = fit_model(rows(), settings(thresholds="fixed", cv=None)).model
     assert model.guaranteed is None

@@ -118,6 +118,8 @@ def evaluate(
         print(f"{run} on {Path(result.data)}, {counted(result.rows, 'row')}, thresholds: {result.thresholds}; percent")
         if thresholds == GUARANTEED and (sets := opened.model.guaranteed) is not None:
             print(f"{sets.in_words(opened.model.scored)}; the table counts these as never predicted")
+        if thresholds is None and opened.model.given_up:
+            print(opened.model.given_up)
         print(_what_counts(result))
         if result.note:
             print(result.note)

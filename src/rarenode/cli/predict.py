@@ -128,6 +128,8 @@ def predict(
         if written.without_labels:
             print(f"{counted(written.without_labels, 'row')} without a label: no node is probable enough")
         model = opened.model
+        if thresholds is None and model.given_up:
+            print(model.given_up)
         if thresholds == GUARANTEED and model.guaranteed is not None:
             print(model.guaranteed.in_words(model.scored))
             return  # the sets are as large as the guarantee needs

@@ -7,14 +7,14 @@ unless there is no rule for that. A node with a threshold of infinity is never p
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rarenode._io.text import counted
+from rarenode._io.text import counted, printable
 from rarenode.config.choices import Rule, check_rule
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
@@ -23,6 +23,9 @@ from rarenode.thresholds.probabilities import as_probabilities
 
 MOST_NODES = 10_000_000
 MOST_CHARACTERS = 200
+MOST_NAMES = 5
+PROMISES = ("precision:", "recall:")
+"""How the names of strategies begin that promise something."""
 _KEYS = ("rule", "strategy", "values")
 
 
@@ -88,6 +91,36 @@ class Thresholds:
             return strategy
         labels = "without" if strategy.startswith(("expected_f", "prior", "midpoint")) else "with"
         return f"{strategy}, fitted to these rows {labels} their labels"
+
+    @property
+    def promise(self) -> str:
+        """What is promised of the decisions, such as ``precision:0.5`` or ``recall:0.9``; empty if nothing is.
+
+        >>> Thresholds(np.zeros(1), None, "guaranteed, recall:0.9").promise
+        'recall:0.9'
+        """
+        name = self.strategy.rpartition(", ")[2]
+        return name if name.startswith(PROMISES) else ""
+
+    def given_up(self, names: Sequence[str], scored: NDArray[np.bool_]) -> str:
+        """Which of the scored nodes are never predicted, as nothing can be promised about them; empty if there is none.
+
+        >>> Thresholds(np.array([0.3, np.inf]), strategy="precision:0.5").given_up(["pet", "cat"], np.ones(2, bool))
+        '1 of 2 nodes is never predicted, as held-out rows do not prove precision:0.5 for nodes as rare as it: cat'
+        """
+        columns = np.flatnonzero(np.isinf(self.values) & scored).tolist()
+        if not columns or not self.promise:
+            return ""
+        shown = ", ".join(printable(names[column]) for column in columns[:MOST_NAMES])
+        more = f" and {len(columns) - MOST_NAMES:,} more" if len(columns) > MOST_NAMES else ""
+        nodes = f"{len(columns):,} of {counted(int(np.count_nonzero(scored)), 'node')}"
+        one = len(columns) == 1
+        if self.promise.startswith("recall"):
+            has = "it has" if one else "they have"
+            why = f"{self.promise} takes more held-out rows than {has}, or more probable ones"
+        else:
+            why = f"held-out rows do not prove {self.promise} for nodes as rare as {'it' if one else 'they are'}"
+        return f"{nodes} {'is' if one else 'are'} never predicted, as {why}: {shown}{more}"
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary for JSON and `from_dict`; infinity, which JSON does not have, is None."""

@@ -194,8 +194,13 @@ class TrainedModel:
 
     @property
     def never_predicted(self) -> int:
-        """Scored nodes that the thresholds leave out in all rows, because a guarantee cannot be given for them."""
+        """How many scored nodes the thresholds leave out in all rows."""
         return int(np.count_nonzero(np.isinf(self.decides_with.values) & self.scored))
+
+    @property
+    def given_up(self) -> str:
+        """Which of them are left out because nothing can be promised about them, in words; empty if there are none."""
+        return self.decides_with.given_up(self.hierarchy.titles, self.scored)
 
     def predict_guaranteed(self, X: Any) -> NDArray[np.bool_]:
         """Guaranteed sets (rows, nodes): they find a share of each node's rows, with a probability of 0.9.
