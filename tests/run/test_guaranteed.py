@@ -179,3 +179,20 @@ def test_what_would_leave_out_improbable_nodes_is_refused(run: Run, new: Path, t
     with pytest.raises(ArgumentError, match="there would be no guarantee"):
         run.predict_to_file(new, tmp_path / "sets.tsv", choice=choice, thresholds="guaranteed")
     assert not (tmp_path / "sets.tsv").exists()
+
+
+def test_nodes_that_no_promise_covers_are_named_by_every_command(new: Path, tmp_path: Path) -> None:
+    rows(90, 0).write_csv(tmp_path / "train.csv")
+    folder, out = tmp_path / "promise", tmp_path / "found.csv"
+    small = [f"--{name.replace('_', '-')}={value}" for name, value in (SMALL | {"cv": 2}).items()]
+    columns = ["--labels", "taxa", "--id", "image", "--thresholds", "precision:0.9"]
+    printed = succeed("fit", tmp_path / "train.csv", "--out", folder, *columns, *small, "--no-report")
+    names = Run(folder).model.given_up
+    assert "never predicted, as held-out rows do not prove precision:0.9" in names
+    assert printed.splitlines()[1] == names
+    assert names in succeed("predict", folder, new, "--out", out)
+    assert names in succeed("evaluate", folder, new)
+    assert names not in succeed("evaluate", folder, new, "--thresholds", "expected_f1")
+    assert names in (folder / "README.md").read_text()
+    found = Run(folder).model.diagnose(pl.read_csv(new), np.ones((23, len(Run(folder).model.hierarchy)), dtype=bool))
+    assert "no_guarantee" in found.reason
