@@ -349,7 +349,7 @@ class TestDecisions:
         assert np.array_equal(plain.predict_proba(X), same.predict_proba(X))
 
     def test_too_few_rows(self) -> None:
-        with pytest.raises(ArgumentError, match="cv=3 needs at least as many rows, got n_samples=2; with cv=None"):
+        with pytest.raises(ArgumentError, match="cv=3 needs at least as many rows, got n_samples=2; with cv=0"):
             best(cv=3).fit(X[:2], Y[:2])
         with pytest.raises(DataError, match="at least 2 rows"):
             best(cv=None, holdout=0.5).fit(X[:1], Y[:1])

@@ -185,7 +185,16 @@ class _Run:
             self.engine.restore(arrays)
             self.order = self._order()
         self.callback.on_start(
-            Plan(self.engine.name, self.settings.epochs, self.batches, self.engine.steps, self.title)
+            Plan(
+                self.engine.name,
+                self.settings.epochs,
+                self.batches,
+                self.engine.steps,
+                self.title,
+                self.settings.patience,
+                tuple(self.at.history),
+                self._reduction,
+            )
         )
 
     @property
@@ -262,9 +271,13 @@ class _Run:
         in_blocks = isinstance(self.X, StoredFeatures)
         return row_order(len(self.rows), self.settings.seed, self.at.epoch, in_blocks=in_blocks)
 
+    @property
+    def _reduction(self) -> Reduction:
+        auto: Reduction = "sum" if self.settings.n_members > 1 else "mean"
+        return auto if self.settings.reduction == "auto" else self.settings.reduction
+
     def _make_engine(self) -> Engine:
         settings = self.settings
-        auto: Reduction = "sum" if settings.n_members > 1 else "mean"
         objective = Objective(
             hierarchy=self.rows.hierarchy,
             weights=self._weights_now(),
@@ -272,7 +285,7 @@ class _Run:
             u0=settings.u0,
             k=settings.k,
             scored=self.rows.scored,
-            reduction=auto if settings.reduction == "auto" else settings.reduction,
+            reduction=self._reduction,
         )
         parameters = initial_parameters(self.shape, settings.seed)
         adam = Adam(settings.learning_rate, settings.weight_decay)
