@@ -1,15 +1,17 @@
-"""How often promised precisions and recalls are kept on real data.
+"""How often promised precisions and recalls are kept on real data, and how large the sets of promised recall are.
 
-    RARENODE_DATA=folder python tools/measure_guarantees.py
+    RARENODE_DATA=folder python tools/measure_guarantees.py [DATASET ...]
 
 A model is trained on the training rows of each dataset. Validation and test rows, which it has not seen, are divided
 into halves at random, 100 times: thresholds are fitted to one half, and precision and recall are measured on the other.
 A promise is about all rows that might come, so on a half of some hundreds it may fail by chance where it is kept.
+
+The size of a set is the share of the rows measured on whose probability reaches the node's own threshold.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from typing import Any
 
 import numpy as np
@@ -44,21 +46,22 @@ def precision_line(probs: NDArray[Any], Y: NDArray[np.bool_], promised: float) -
         nodes.append(np.isfinite(values).sum())
         if bands:
             precisions.append((decided & new[1]).sum() / max(decided.sum(), 1))
-    return [f"precision:{promised}", f"{np.mean(kept):.0%}", f"{np.mean(nodes):.0f}", _range(precisions)]
+    return [f"precision:{promised}", f"{np.mean(kept):.0%}", f"{np.mean(nodes):.0f}", _range(precisions), ""]
 
 
 def recall_line(probs: NDArray[Any], Y: NDArray[np.bool_], promised: float) -> list[str]:
-    """How often a node of some test rows kept it, over all nodes with a promise and all splits."""
-    kept, nodes, recalls = [], [], []
+    """How often a node of some test rows kept it, and the sets, over all nodes with a promise and all splits."""
+    kept, nodes, recalls, sizes = [], [], [], []
     for fitted, new in halves(probs, Y):
         values = RecallGuarantee(promised).fit(*fitted).values
         positives = new[1].sum(axis=0)
-        some = np.isfinite(values) & (positives > 0)
-        recall = ((new[0] >= values) & new[1]).sum(axis=0)[some] / positives[some]
+        some, sets = np.isfinite(values) & (positives > 0), new[0] >= values
+        recall = (sets & new[1]).sum(axis=0)[some] / positives[some]
         kept += (recall >= promised).tolist()
         recalls += recall.tolist()
+        sizes += sets.mean(axis=0)[np.isfinite(values)].tolist()
         nodes.append(np.isfinite(values).sum())
-    return [f"recall:{promised}", f"{np.mean(kept):.0%}", f"{np.mean(nodes):.0f}", _range(recalls)]
+    return [f"recall:{promised}", f"{np.mean(kept):.0%}", f"{np.mean(nodes):.0f}", _range(recalls), _range(sizes)]
 
 
 def _range(values: list[float]) -> str:
@@ -68,9 +71,13 @@ def _range(values: list[float]) -> str:
 
 def main() -> None:
     """Print a table in Markdown."""
-    print("| dataset | promise | kept | nodes with a promise | measured, % (10th, 50th and 90th percentile) |")
-    print("|---|---|---|---|---|")
-    for name in sys.argv[1:] or DATASETS:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("datasets", nargs="*", metavar="DATASET", default=DATASETS, help="default: %(default)s")
+    arguments = parser.parse_args()
+    measured = "measured, % (10th, 50th and 90th percentile)"
+    print(f"| dataset | promise | kept | nodes with a promise | {measured} | size of a set, % of rows (the same) |")
+    print("|---|---|---|---|---|---|")
+    for name in arguments.datasets:
         splits = load_dataset(name)
         assert splits.valid is not None
         settings = Settings.preset("best", model="mlp+forest+neighbours", n_trees=200, patience=None, epochs=20)

@@ -12,7 +12,7 @@ gives. The last table ranks rows for the question whether a row has *some* child
 
 from __future__ import annotations
 
-import sys
+import argparse
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 
@@ -34,8 +34,11 @@ LOOKED_AT = 10
 
 def main() -> None:
     """Print the tables of each dataset."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("datasets", nargs="*", metavar="DATASET", default=DATASETS, help="default: %(default)s")
+    arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    for name in sys.argv[1:] or DATASETS:
+    for name in arguments.datasets:
         splits = load_dataset(name)
         assert splits.valid is not None  # the datasets above have some
         train, valid = splits.train.with_labels_only(), splits.valid.with_labels_only()

@@ -97,7 +97,7 @@ class TestFit:
         page = tmp_path / "run" / "report.html"
         assert f"{page}: which nodes are found, which are missed, and why" in result.stdout
         assert "midpoint" in result.stdout
-        assert "fold 1 of 2: training 2 epochs" in result.stderr
+        assert "fold 1 of 2: training up to 2 epochs" in result.stderr
         assert run("fit", data, "--out", tmp_path / "quiet", *QUICK, "--quiet").output == ""
         plain = succeed("fit", data, "--out", tmp_path / "plain", "--preset", "paper", "--epochs", "1")
         assert f"no report, because all rows were used for training; `rarenode report {tmp_path / 'plain'}" in plain

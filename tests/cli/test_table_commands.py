@@ -60,6 +60,19 @@ class TestSurvey:
             assert json.loads(succeed("evaluate", trained, survey / "train.csv", "--json"))["trained_on"] is True
         assert f"\n{TRAINED_ON}\n" in succeed("evaluate", trained, survey / "train.csv")
 
+    def test_rows_that_are_known_to_have_no_label(self, survey: Path, trained: Path, tmp_path: Path) -> None:
+        """They count as rows, but not in F-max and S-min."""
+        frame = pl.read_csv(survey / "test.csv")[:20]
+        data = Dataset.read(frame, labels="taxa", id="image", hierarchy=Run(trained).model.hierarchy)
+        nodes = data.hierarchy.nodes
+        Y = data.Y.astype(np.int8) * (np.arange(20) >= 3)[:, None]
+        columns = [pl.Series(node, Y[:, place]) for place, node in enumerate(nodes)]
+        frame.drop("taxa").with_columns(columns).write_csv(tmp_path / "t.csv")
+        shown = succeed("evaluate", trained, tmp_path / "t.csv", "--labels", ",".join(nodes))
+        assert ", 20 rows, thresholds" in shown
+        assert shown.splitlines()[-3].split()[:2] == ["all", "17"]
+        assert shown.splitlines()[-1] == "rows: with a label in the aspect, of 20; F-max and S-min are over these alone"
+
     def test_what_counts_in_an_evaluation(self, survey: Path, trained: Path, tmp_path: Path) -> None:
         frame = pl.read_csv(survey / "test.csv")[:20]
         frame.with_columns(taxa=pl.when(pl.int_range(pl.len()) > 2).then(pl.col("taxa"))).write_csv(tmp_path / "t.csv")
@@ -71,6 +84,7 @@ class TestSurvey:
         assert "; 3 rows without labels are left out" in shown
         found = json.loads(succeed("evaluate", trained, tmp_path / "t.csv", "--json"))
         assert (found["rows"], found["rows_without_labels"], found["nodes_with_rows"]) == (17, 3, nodes)
+        assert "rows: with a label in the aspect" not in shown
         labelled = data.with_labels_only()
         mask = labelled.Y.any(axis=0) & model.scored
         expected = summary(labelled.Y, model.predict(labelled.X), scored=mask, known=labelled.known)

@@ -57,10 +57,12 @@ class Case(NamedTuple):
     known: Bools | None = None
 
 
-def predict(probs: Floats, values: NDArray[np.float64], rule: str, hierarchy: NamesAndEdges) -> Bools:
+def predict(probs: Floats, values: NDArray[np.float64], rule: Rule | None, hierarchy: NamesAndEdges) -> Bools:
     passed = np.zeros(probs.shape, dtype=np.bool_)
     for row, node in np.ndindex(probs.shape):
         passed[row, node] = float(probs[row, node]) >= float(values[node])
+    if rule is None:
+        return passed
     return add_ancestors(passed, hierarchy) if rule == "add_ancestors" else drop_orphans(passed, hierarchy)
 
 
@@ -172,9 +174,12 @@ def _diagnose_node(case: Case, predicted: Bools, column: int) -> Node:
     reasons = []
     if case.training[column] == 0:
         reasons.append("no_training_rows")
+    given_up = math.isinf(threshold[column]) and ":" in case.thresholds.strategy
+    if given_up:
+        reasons.append("no_guarantee")
     if blocked:
         reasons.append("blocked_by_ancestor")
-    if by_chance <= Fraction(1, 100) and not blocked:
+    if by_chance <= Fraction(1, 100) and not blocked and not given_up:
         reasons.append("hidden_by_threshold")
     if member_chance <= Fraction(1, 100):
         reasons.append("members_disagree")
@@ -204,6 +209,7 @@ def _diagnose_node(case: Case, predicted: Bools, column: int) -> Node:
     )
 
 
+STRATEGIES = ("", "midpoint", "precision:0.5", "guaranteed, recall:0.9")
 THRESHOLDS = st.one_of(st.sampled_from((0.25, 0.5, 0.875, 1.0, np.inf)), ANY_PROBABILITY)
 
 
@@ -214,7 +220,7 @@ def cases(draw: st.DrawFn) -> Case:
     rows, nodes = draw(st.integers(0, 6)), len(hierarchy)
     elements = draw(st.sampled_from((EIGHTHS, ANY_PROBABILITY)))
     dtype = draw(st.sampled_from((np.float32, np.float64)))
-    rule: Rule = draw(st.sampled_from(("add_ancestors", "drop_orphans")))
+    rule: Rule | None = draw(st.sampled_from(("add_ancestors", "drop_orphans", None)))
 
     def cells() -> Floats:
         return draw(hnp.arrays(np.float64, (rows, nodes), elements=elements)).astype(dtype)
@@ -228,7 +234,9 @@ def cases(draw: st.DrawFn) -> Case:
         Y=among_idle(draw(st.one_of(closed_labels(hierarchy, rows), label_matrices(hierarchy, rows)))),
         probs=among_idle(cells()),
         hierarchy=hierarchy,
-        thresholds=Thresholds(draw(hnp.arrays(np.float64, nodes, elements=THRESHOLDS)), rule),
+        thresholds=Thresholds(
+            draw(hnp.arrays(np.float64, nodes, elements=THRESHOLDS)), rule, draw(st.sampled_from(STRATEGIES))
+        ),
         training=draw(hnp.arrays(np.int64, nodes, elements=st.integers(0, 3))),
         scored=draw(st.one_of(st.none(), hnp.arrays(np.bool_, nodes))),
         highest_member_probs=among_idle(cells()) if draw(st.booleans()) else None,

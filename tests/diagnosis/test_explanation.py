@@ -31,8 +31,9 @@ HOSTILE = ("\x1b[2J\x00\n\r\t", "x" * 10_000, "\u202egod\u2066", "half \ud800 a 
 
 def evidence(**changes: Any) -> Evidence:
     usual: dict[str, Any] = {
-        "rows": 4, "all_rows": 1281, "threshold": 0.31, "drops_orphans": False, "best_rank": 640, "auc": 0.534,
-        "rank_chance": 0.42, "cut_prob": 0.01234, "cut_next": 0.011, "cut_rank": 3, "cut_hits": 1, "blocked_rows": 2,
+        "rows": 4, "all_rows": 1281, "threshold": 0.31, "promise": "", "drops_orphans": False,
+        "best_rank": 640, "auc": 0.534, "rank_chance": 0.42,
+        "cut_prob": 0.01234, "cut_next": 0.011, "cut_rank": 3, "cut_hits": 1, "blocked_rows": 2,
         "blocked_by": "animal", "member_rows": 1, "member_all_rows": 1006, "confused_rows": 3, "confused_with": "dog",
     }  # fmt: skip
     return Evidence(**{**usual, **changes})
@@ -46,6 +47,18 @@ def evidence(**changes: Any) -> Evidence:
             "no_training_rows",
             {"rows": 1},
             "No training rows: 1 row here has this label, and none of the training rows.",
+        ),
+        (
+            "no_guarantee",
+            {"promise": "precision:0.5"},
+            "No guarantee: held-out rows do not prove precision:0.5 for its band, nodes that are about as rare, so it "
+            "is never predicted.",
+        ),
+        (
+            "no_guarantee",
+            {"promise": "recall:0.9"},
+            "No guarantee: too few held-out rows have it for recall:0.9, or the model gives too many of them a "
+            "probability of 0, so it is never predicted.",
         ),
         (
             "blocked_by_ancestor",

@@ -32,10 +32,12 @@ def cats(
     elsewhere_reached: int = 0,
     training: int = 5,
     drop: bool = False,
+    never: str = "",
 ) -> NodeDiagnosis:
     """Rows of which the first is a cat, with the probabilities there and of the cat elsewhere.
 
-    A single member has the probability ``member`` of the cat there, and in so many rows elsewhere.
+    A single member has the probability ``member`` of the cat there, and in so many rows elsewhere. A strategy that
+    ``never`` predicts the cat is named.
     """
     Y = np.zeros((rows, 3), dtype=bool)
     Y[:, 0], Y[0, CAT] = True, True
@@ -44,7 +46,8 @@ def cats(
     highest = None if member is None else np.zeros((rows, 3))
     if highest is not None:
         highest[: 1 + elsewhere_reached, CAT] = member
-    thresholds = Thresholds(np.array([0.5, 0.5, 0.5]), "drop_orphans" if drop else "add_ancestors")
+    values = np.array([0.5, np.inf if never else 0.5, 0.5])
+    thresholds = Thresholds(values, "drop_orphans" if drop else "add_ancestors", never)
     return diagnose(Y, probs, PETS, thresholds, [9, training, 9], highest_member_probs=highest)
 
 
@@ -64,6 +67,10 @@ def test_the_names_are_those_of_the_types() -> None:
         ({"pet": 0.4, "cat": 0.6, "drop": True}, ("blocked_by_ancestor",)),
         ({"rows": 100, "elsewhere": 0.1}, ("hidden_by_threshold",)),
         ({"rows": 99, "elsewhere": 0.1}, ("too_few_rows",)),
+        ({"rows": 100, "elsewhere": 0.1, "never": "prior"}, ("hidden_by_threshold",)),
+        ({"rows": 100, "elsewhere": 0.1, "never": "precision:0.5"}, ("no_guarantee",)),
+        ({"rows": 8, "never": "guaranteed, recall:0.9"}, ("no_guarantee",)),
+        ({"training": 0, "never": "recall:0.9"}, ("no_training_rows", "no_guarantee")),
         ({"rows": 100, "member": 0.5}, ("members_disagree",)),
         ({"rows": 99, "member": 0.5}, ("too_few_rows",)),
         ({"rows": 100, "member": 0.49}, ("not_separated",)),
@@ -104,16 +111,19 @@ chances = st.sampled_from((0.0, 0.01, 0.0101, 1.0))
 
 @given(
     st.lists(
-        st.tuples(st.booleans(), counts, counts, chances, chances, counts, counts, st.booleans()),
+        st.tuples(st.booleans(), counts, counts, chances, chances, counts, counts, st.booleans(), st.booleans()),
         max_size=5,
     )
 )
-def test_all_that_apply_are_there_in_order(nodes: list[tuple[bool, int, int, float, float, int, int, bool]]) -> None:
-    table = np.array(nodes, dtype=np.float64).reshape(-1, 8)
+def test_all_that_apply_are_there_in_order(
+    nodes: list[tuple[bool, int, int, float, float, int, int, bool, bool]],
+) -> None:
+    table = np.array(nodes, dtype=np.float64).reshape(-1, 9)
     columns = table.astype(np.int64).T
     result = reasons_that_apply(
         columns[0].astype(bool),
         training_rows=columns[1],
+        given_up=columns[8].astype(bool),
         blocked_rows=columns[2],
         rank_chance=table[:, 3],
         member_chance=table[:, 4],
@@ -122,11 +132,12 @@ def test_all_that_apply_are_there_in_order(nodes: list[tuple[bool, int, int, flo
         too_few=columns[7].astype(bool),
     )
     expected = []
-    for missed, training, blocked, chance, member_chance, confused, rows, too_few in nodes:
+    for missed, training, blocked, chance, member_chance, confused, rows, too_few, given_up in nodes:
         holds = {
             "no_training_rows": training == 0,
+            "no_guarantee": given_up,
             "blocked_by_ancestor": blocked > 0,
-            "hidden_by_threshold": chance <= 0.01 and blocked == 0,
+            "hidden_by_threshold": chance <= 0.01 and blocked == 0 and not given_up,
             "members_disagree": member_chance <= 0.01,
             "confused_with_sibling": confused >= (rows + 1) / 2,
         }

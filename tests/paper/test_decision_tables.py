@@ -157,25 +157,38 @@ def cells(text: str, beginning: str) -> list[list[str]]:
 
 class TestText:
     def test_a_table_for_each_dataset(self, folder: Path) -> None:
-        text = decisions_as_markdown(compare_decisions(spec_of(), gather(spec_of(), folder)))
-        assert text.index("### cellcycle_FUN") < text.index("### expr_FUN_rebuilt †") < text.index("### enron")
+        text = decisions_as_markdown(spec_of(), gather(spec_of(), folder))
+        assert text.index("#### cellcycle_FUN") < text.index("#### expr_FUN_rebuilt †") < text.index("#### enron")
         assert "6 of 10 trainings have no record of all decisions yet." in text
-        assert "4 nodes. Published: best F1 7.46, recall of None 1.74." in text
+        assert "4 nodes. Published: best F1 7.46, precision 9.47, recall of None 1.74." in text
         assert cells(text, "plain")[1] == [
             "plain", "expected_f1", "2", "22.00 ± 2.83", "50.00 ± 0.00", "12.50 ± 0.00", "2.0 ± 0.0", "2.95", "7.18",
         ]  # fmt: skip
 
+    def test_they_begin_with_the_summary_of_the_page(self, folder: Path) -> None:
+        records = gather(spec_of(), folder)
+        page, tables = decisions_page(spec_of(), records), decisions_as_markdown(spec_of(), records)
+        summary = page.split("### By rarity")[0]
+        assert summary.count("###") == 2
+        assert tables.startswith(summary)
+
+    def test_some_methods_are_still_compared_with_the_others(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("rarenode.paper.tables.decisions.PLAIN", "plain")
+        keep(folder, FUN, HOSTILE, 0)
+        text = decisions_as_markdown(spec_of(), gather(spec_of(), folder), [FUN], [HOSTILE])
+        assert "the nodes that None finds here at 0.5 on 0 of 1." in text
+        assert "plain" not in text
+
     def test_names_stay_in_their_cells(self, folder: Path) -> None:
         records = gather(spec_of(), folder)
-        for text in (
-            decisions_as_markdown(compare_decisions(spec_of(), records)),
-            decisions_page(spec_of(), records),
-        ):
+        for text in (decisions_as_markdown(spec_of(), records), decisions_page(spec_of(), records)):
             assert "<script>" not in text
             assert r"a\|b &lt;script>" in text
 
     def test_without_records(self, tmp_path: Path) -> None:
-        text = decisions_as_markdown(compare_decisions(spec_of(), gather(spec_of(), tmp_path)))
+        text = decisions_as_markdown(spec_of(), gather(spec_of(), tmp_path))
         assert "10 of 10 trainings" in text
         assert "|" not in text
 
@@ -192,13 +205,16 @@ class TestPage:
     def test_headline(self, folder: Path) -> None:
         text = decisions_page(spec_of(), gather(spec_of(), folder))
         assert (
-            "- plain: F1 at least 1.3 times the best published on 2 of 2 datasets; recall at least 4 times that of "
-            "None on 1 of 2 FunCat datasets."
+            "- plain: F1 at least 1.3 times the best published on 2 of 2 datasets; precision at least the published "
+            "one on 2 of 2; recall at least 4 times that of None on 1 of 2 FunCat datasets."
         ) in text
         assert cells(text, "cellcycle_FUN")[0] == [
             "cellcycle_FUN", "plain", "expected_f1", "2", "2 → 2 of 4", "11.00 → 22.00", "50.00 → 50.00",
-            "12.50 → 12.50", "7.46", "1.47 → 2.95", "7.18 → 7.18", "-", "-",
+            "12.50 → 12.50", "7.46", "9.47 ‡ (7.39)", "1.47 → 2.95", "7.18 → 7.18", "-", "-",
         ]  # fmt: skip
+        assert cells(text, "enron")[0][9] == "20.21"
+        assert text.count("‡") == 2
+        assert "‡ the row with the best F1 has no published precision" in text
         assert "Decided together" not in text
 
     def test_decided_together(self, folder: Path) -> None:
@@ -331,8 +347,12 @@ class TestCommands:
         needed = str(len(tasks(load_spec("decisions"))))
         assert done() == [needed, "0"]
         wanted = cell(load_spec("decisions"), FUN, "None", 0)
-        write_record(tmp_path, decided_record(wanted))
+        write_record(tmp_path, decided_record(wanted))  # without most of the decisions
+        assert done() == [needed, "0"]
+        ways = map(decided, ("fixed", "global", "expected_f1", "expected_f2", "prior", "tuned"))
+        write_record(tmp_path, decided_record(wanted, *ways))
         assert done() == [needed, "1"]
+        assert f"{int(needed) - 1} of {needed} trainings" in run(table_command, "decisions", "--results", tmp_path)
 
 
 class TestRanking:
@@ -345,19 +365,19 @@ class TestRanking:
             ]
             for method, ap, macro in aps
         }
-        return list(ranking(records))
+        return list(ranking(records, [method for method, *_ in aps]))
 
     def test_methods_are_compared_with_the_network_alone_and_with_none_as_published(self) -> None:
         lines = self.text(("network alone", 0.26, 0.1), ("best", 0.2569, 0.2))
         assert lines[1] == (
-            "- best: AP at least that of the network alone on 0 of 1 datasets, macro AP on 1 of 1; at least the "
-            "published AP of None on 1 of 1."
+            "- best: AP above that of the network alone on 0 of 1 datasets, macro AP on 1 of 1; above the published "
+            "AP of None on 1 of 1."
         )
         assert "| cellcycle_FUN | best | 1 | 25.69 | 20.00 | 25.68 |" in lines
 
     def test_older_records_have_no_macro_ap(self) -> None:
-        lines = self.text(("network alone", 0.26, None), ("best", 0.26, 0.2))
-        assert "on 1 of 1 datasets, macro AP on 0 of 0" in lines[1]
+        lines = self.text(("network alone", 0.26, None), ("best", 0.2601, 0.2))
+        assert "on 1 of 1 datasets; above the published" in lines[1]
         assert "| cellcycle_FUN | network alone | 1 | 26.00 | - | 25.68 |" in lines
 
     def test_there_is_nothing_without_a_network_alone(self) -> None:

@@ -18,7 +18,7 @@ from tests.report.runs import DAG, model_over, rows_over
 
 ROWS = rows_over(DAG, rows=60)
 VALUES = np.where(np.arange(len(DAG)) < 4, [0.6, 0.5, 0.1, 0.55, 0, 0, 0, 0], np.inf)
-PROMISE = GuaranteedRecall(0.9, Thresholds(VALUES, strategy="recall:0.9"), np.array([40, 30, 22, 25, 24, 21, 7, 0]))
+PROMISE = GuaranteedRecall(0.9, Thresholds(VALUES, None, "recall:0.9"), np.array([40, 30, 22, 25, 24, 21, 7, 0]))
 """The node of column 4 has enough rows, and no guarantee."""
 
 
@@ -35,7 +35,7 @@ def known(request: pytest.FixtureRequest) -> Any:
 def test_size_and_recall_are_those_of_loops(known: Any) -> None:
     found = report_on(known).guaranteed
     assert found is not None
-    sets = model_over(DAG, guaranteed=PROMISE).predict_guaranteed(ROWS.X)
+    sets = model_over(DAG, guaranteed=PROMISE).predict_proba(ROWS.X) >= VALUES
     for column in range(len(DAG)):
         if column >= 4:
             assert math.isnan(found.size[column])
@@ -73,7 +73,7 @@ def test_the_overview_and_the_card_have_a_sentence(tmp_path: Path) -> None:
     page, *_ = write_report(Report((report_on(),)), tmp_path / "page.html")
     words = (
         "3 of 7 nodes have a guaranteed recall of 0.9 (with a probability of 0.9); left out: 3 with fewer than 22 "
-        "held-out rows and 1 with held-out rows whose probability, or that of an ancestor, is 0."
+        "held-out rows and 1 whose probability is 0 in held-out rows that have them."
     )
     assert f"Guaranteed sets: {words}" in Page(page.read_text()).text
     assert words in (tmp_path / "page_files" / "cards.md").read_text()
@@ -93,7 +93,7 @@ def test_the_table_of_nodes_has_columns_for_them_also_beside_a_run_without(tmp_p
     assert [int(line["held_out_rows"]) for line in second] == PROMISE.rows.tolist()
     assert {line["no_guarantee"] for line in (*first, *second[:4])} == {""}
     assert [line["no_guarantee"] for line in second[4:6]] == [
-        "the probability of held-out rows with it, or with an ancestor, is 0",
+        "its probability is 0 in held-out rows that have it",
         "21 of 22 held-out rows that it takes",
     ]
     assert with_sets.guaranteed is not None

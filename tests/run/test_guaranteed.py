@@ -46,10 +46,24 @@ def test_predictions_are_the_sets_of_the_model(run: Run, new: Path) -> None:
     model, found, usual = run.model, run.predict(new, thresholds="guaranteed"), run.predict(new)
     assert model.guaranteed is not None
     assert 0 < model.guaranteed.is_guaranteed.sum() < len(model.hierarchy)
-    expected = model.guaranteed.thresholds.decide(model.predict_proba(pl.read_csv(new)), model.hierarchy)
+    expected = model.predict_proba(pl.read_csv(new)) >= model.guaranteed.thresholds.values
     assert np.array_equal(found.decided, expected[:, model.scored])
     assert (found.decided != usual.decided).any()
     assert found.thresholds == "guaranteed, recall:0.8"  # fitted to other rows than these
+
+
+@pytest.mark.parametrize("all_labels", [False, True])
+def test_sets_have_all_their_nodes_in_every_layout(run: Run, new: Path, all_labels: bool) -> None:
+    """The deepest of them do not imply the others."""
+    found = run.predict(new, thresholds="guaranteed")
+    sets = found.to_frame(layout="sets", all_labels=all_labels)["labels"].to_list()
+    of_row: dict[str, set[str]] = {name: set() for name in found.ids or ()}
+    for line in found.to_frame(decided_only=True).iter_rows(named=True):
+        of_row[line["image"]].add(line["node"])
+    assert [set(filter(None, each.split(";"))) for each in sets] == list(of_row.values())
+    assert any(found.decided.sum(axis=1) > found.deepest.sum(axis=1))
+    page = run.report(new.with_suffix(".html"), new, thresholds="guaranteed")
+    assert "each node by its own threshold" in page.read_text()
 
 
 def parts_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -165,3 +179,20 @@ def test_what_would_leave_out_improbable_nodes_is_refused(run: Run, new: Path, t
     with pytest.raises(ArgumentError, match="there would be no guarantee"):
         run.predict_to_file(new, tmp_path / "sets.tsv", choice=choice, thresholds="guaranteed")
     assert not (tmp_path / "sets.tsv").exists()
+
+
+def test_nodes_that_no_promise_covers_are_named_by_every_command(new: Path, tmp_path: Path) -> None:
+    rows(90, 0).write_csv(tmp_path / "train.csv")
+    folder, out = tmp_path / "promise", tmp_path / "found.csv"
+    small = [f"--{name.replace('_', '-')}={value}" for name, value in (SMALL | {"cv": 2}).items()]
+    columns = ["--labels", "taxa", "--id", "image", "--thresholds", "precision:0.9"]
+    printed = succeed("fit", tmp_path / "train.csv", "--out", folder, *columns, *small, "--no-report")
+    names = Run(folder).model.given_up
+    assert "never predicted, as held-out rows do not prove precision:0.9" in names
+    assert printed.splitlines()[1] == names
+    assert names in succeed("predict", folder, new, "--out", out)
+    assert names in succeed("evaluate", folder, new)
+    assert names not in succeed("evaluate", folder, new, "--thresholds", "expected_f1")
+    assert names in (folder / "README.md").read_text()
+    found = Run(folder).model.diagnose(pl.read_csv(new), np.ones((23, len(Run(folder).model.hierarchy)), dtype=bool))
+    assert "no_guarantee" in found.reason

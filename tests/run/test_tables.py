@@ -242,7 +242,7 @@ def test_ctrl_c_in_the_shell(survey: Path, tmp_path: Path) -> None:
     with subprocess.Popen([*python, *map(str, command)], stderr=subprocess.PIPE, text=True) as under_way:
         assert under_way.stderr is not None
         line = ""
-        while not re.search("training 5,?000 epochs", line):
+        while not re.search("training (up to )?5,?000 epochs", line):
             line = under_way.stderr.readline()
             assert line, "it ended"
         time.sleep(1)

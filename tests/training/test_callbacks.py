@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rarenode._io.progress import Progress
-from rarenode.errors import TrainingError
+from rarenode.errors import Interrupted, TrainingError
 from rarenode.training import Callback, EpochRecord, Plan, ShowProgress, train_model
 from rarenode.training.out_of_fold import cross_fit
 from tests.training.problem import Recorder, prepared, rows, settings, validation
@@ -24,6 +24,9 @@ class Order(Callback):
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+
+    def on_training(self, title: str) -> None:
+        self.calls.append(f"training {title}")
 
     def on_start(self, plan: Plan) -> None:
         self.calls.append(f"start {plan.title}")
@@ -44,7 +47,8 @@ class Order(Callback):
 def test_calls_come_in_order() -> None:
     order = Order()
     train_model(rows(), settings(epochs=2, batch_size=75, model="mlp+forest", n_trees=2), callback=order, title="one")
-    assert order.calls == ["start one", "batch", "batch", "epoch", "batch", "batch", "epoch", "end", "forest 2"]
+    epoch = ["batch", "batch", "epoch"]
+    assert order.calls == ["training one", "start one", *epoch, *epoch, "end", "forest 2"]
 
 
 def test_a_callback_may_do_nothing() -> None:
@@ -55,7 +59,7 @@ def test_a_callback_may_do_nothing() -> None:
 def test_a_forest_alone_has_no_steps() -> None:
     order = Order()
     train_model(rows(), settings(model="forest", n_trees=3), callback=order)
-    assert order.calls == ["forest 3"]
+    assert order.calls == ["training ", "forest 3"]
 
 
 def test_on_end_is_called_when_training_fails() -> None:
@@ -107,7 +111,59 @@ def test_a_resumed_training_says_so(tmp_path: Any) -> None:
     train_model(rows(), settings(), folder=tmp_path)
     stream = io.StringIO()
     train_model(rows(), settings(), folder=tmp_path, resume=True, callback=ShowProgress(Progress(stream=stream)))
-    assert lines_of(stream)[0].endswith(": 30 steps, resumed after 30")
+    assert lines_of(stream) == ["trained before, 3 epochs"]
+
+
+def test_a_training_that_is_half_done_says_where_it_goes_on(tmp_path: Any) -> None:
+    class Stop(Callback):
+        def on_epoch(self, record: EpochRecord) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted):
+        train_model(rows(), settings(), folder=tmp_path, callback=Stop())
+    stream = io.StringIO()
+    train_model(rows(), settings(), folder=tmp_path, resume=True, callback=ShowProgress(Progress(stream=stream)))
+    assert lines_of(stream)[0] == "training 3 epochs of 10 batches with the fused engine: 30 steps, resumed after 10"
+
+
+def test_early_stopping_is_named_also_when_it_is_resumed(tmp_path: Any) -> None:
+    chosen = settings(epochs=60, patience=2, learning_rate=0.05)
+    for resume in (False, True):
+        stream = io.StringIO()
+        shown = ShowProgress(Progress(stream=stream, seconds_between=3600))
+        model = train_model(rows(), chosen, valid=validation(), folder=tmp_path, resume=resume, callback=shown)
+        aps = [epoch.valid.ap for epoch in model.history if epoch.valid is not None]
+        assert len(aps) < 60
+        best = f"; early stopping, epoch {int(np.argmax(aps)) + 1} was the best"
+        first, *others = lines_of(stream)
+        if resume:
+            assert (first, others) == (f"trained before, {len(aps)} epochs{best}", [])
+        else:
+            assert first == "training up to 60 epochs of 10 batches with the fused engine: up to 600 steps"
+            assert others[-1].endswith(best)
+
+
+def test_a_training_that_takes_all_its_epochs_was_not_stopped_early() -> None:
+    stream = io.StringIO()
+    shown = ShowProgress(Progress(stream=stream, seconds_between=3600))
+    train_model(rows(), settings(patience=3), valid=validation(), callback=shown)
+    assert "early stopping" not in stream.getvalue()
+
+
+@pytest.mark.parametrize(("members", "is_sum"), [(1, False), (2, True)])
+def test_a_loss_that_is_a_sum_says_so(members: int, is_sum: bool) -> None:
+    stream = io.StringIO()
+    train_model(rows(), settings(n_members=members), callback=ShowProgress(Progress(stream=stream)))
+    assert (" (a sum over rows and nodes), " in lines_of(stream)[-1]) == is_sum
+
+
+def test_models_without_a_network_have_the_title_of_their_fold() -> None:
+    stream = io.StringIO()
+    chosen = settings(model="forest+neighbours", n_trees=2, cv=2)
+    cross_fit(rows(), chosen, callback=ShowProgress(Progress(stream=stream)))
+    assert [line.split(": ")[0] for line in lines_of(stream)] == [
+        title for title in ("fold 1 of 2", "fold 2 of 2", "all rows") for _ in range(2)
+    ]
 
 
 class Terminal(io.StringIO):

@@ -65,10 +65,11 @@ def demo(
         how: dict[str, Any] = {"labels": "taxa", "id": "image", "hierarchy": here / "taxonomy.csv"}
         train, test = (replace(Dataset.read(here / f"{part}.csv", **how), name=part) for part in ("train", "test"))
     print(f"A survey of {len(train):,} photographs to learn from and {len(test):,} to test on: {train.hierarchy!r}")
-    scores, reports = {}, []
-    for name, (base, choices) in RUNS.items():
+    scores, reports, progress = {}, [], Progress(quiet)
+    for number, (name, (base, choices)) in enumerate(RUNS.items(), start=1):
+        progress.line(f"Way {number} of {len(RUNS)}, {name}:")
         settings = Settings.preset(base, **(TRAINING | choices), seed=seed)
-        model = fit_model(train, settings, callback=ShowProgress(Progress(quiet))).model
+        model = fit_model(train, settings, callback=ShowProgress(progress)).model
         probs = model.predict_proba(test.X)
         scores[name] = summarize_groups(
             test.Y, probs, model.decide(probs), train.hierarchy, model.training_positives, train.scored

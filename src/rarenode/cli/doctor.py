@@ -30,7 +30,7 @@ def doctor(
         str,
         typer.Argument(
             metavar="DATA|RUN",
-            help="Data to train on, or the folder of a `rarenode fit`.",
+            help="Data to train on, or the folder of a `rarenode fit`, or of a model that Python saved (`save`).",
             show_default=False,
         ),
     ],
@@ -81,7 +81,7 @@ def doctor(
     none, only nodes with few training rows are listed. The first line says which rows are used.
 
     "look in" names the rows without labels in which a node is most probable or, if no training row has it, its parents
-    are, and that probability.
+    are, and that probability. Rows without ids are numbered from 0.
 
     The score of a row to annotate says how much its labels would tell about rare nodes: the sum over nodes of the
     entropy of their probability, in bits, divided by one more than the node's training rows. It is larger for rows that

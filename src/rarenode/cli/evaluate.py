@@ -53,7 +53,8 @@ def evaluate(
 
     The second table has a line for each aspect (namespace) of an ontology, or one for all nodes: hierarchical
     precision, recall and F1 of the decisions (hP, hR, hF), and of the probabilities F-max and S-min of the CAFA
-    challenges, each with its threshold. Coverage is the share of rows with a prediction at that of F-max. S-min is in
+    challenges, each with its threshold. F-max and S-min are over the rows that have a label in the aspect, as in CAFA;
+    the column rows counts them. Coverage is the share of rows with a prediction at that of F-max. S-min is in
     bits; less is better.
 
     Without DATA, the model is evaluated on rows of RUN's own data that it was not trained on: the test rows, or else
@@ -62,10 +63,11 @@ def evaluate(
 
     The scores of single nodes are on the page that `rarenode report` writes, and in nodes.csv in the folder beside it.
 
-    Rows without labels are left out. Scores on rows that the model was trained on are too high, and those on validation
-    rows, which early stopping and thresholds use, a little; a note says so where this is known. --thresholds
+    Rows of which no label is known are left out (rows_without_labels in JSON); a row that is known to have no label
+    counts in the first table. Scores on rows that the model was trained on are too high, and those on validation rows,
+    which early stopping and thresholds use, a little; a note says so where this is known. --thresholds
     expected_f1 fits thresholds to the probabilities of these rows, without their labels. --thresholds guaranteed is
-    about guaranteed sets, see `rarenode predict --help`.
+    about guaranteed sets, see `rarenode predict --help`; hP, hR and hF add the ancestors that they lack.
 
     The labels of a table are where they were in training. If they were in a file of their own, name that of these rows
     with --labels.
@@ -119,12 +121,16 @@ def evaluate(
         print(f"{run} on {Path(result.data)}, {counted(result.rows, 'row')}, thresholds: {result.thresholds}; percent")
         if thresholds == GUARANTEED and (sets := opened.model.guaranteed) is not None:
             print(f"{sets.in_words(opened.model.scored)}; the table counts these as never predicted")
+        if thresholds is None and opened.model.given_up:
+            print(opened.model.given_up)
         print(_what_counts(result))
         if result.note:
             print(result.note)
         print_table(scores_table(scores, sys.stdout.encoding or "ascii", result.over_nodes_with_rows))
         print(f"AP is over all rows and nodes together; the mean over nodes (macro AP) is {100 * result.macro_ap:.2f}")
         print_table(aspects_table(result.hierarchical, result.cafa))
+        if any(part.rows < result.rows for part in result.cafa.values()):
+            print(f"rows: with a label in the aspect, of {result.rows:,}; F-max and S-min are over these alone")
         if any(part.s_min is None for part in result.cafa.values()):
             print(NO_S_MIN)
 

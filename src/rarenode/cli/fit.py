@@ -143,9 +143,11 @@ def fit(
     model = run.model
     done = f"{counted(run.history[-1].epoch, 'epoch')}, loss {run.history[-1].loss:.5g}; " if run.history else ""
     never = ""
-    if model.never_predicted:
+    if model.never_predicted and not model.given_up:
         never = f", with which {model.never_predicted:,} of {counted(model.scored.sum(), 'node')} are never predicted"
     print(f"{out}: {done}thresholds: {model.decides_with.in_words()}{never}")
+    if model.given_up:
+        print(model.given_up)
     page = out / "report.html"
     if report and page.exists():
         print(f"{page}: which nodes are found, which are missed, and why")

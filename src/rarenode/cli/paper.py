@@ -49,7 +49,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors."
 
 @app.command("list")
 def list_specs(results: Results = Path("results")) -> None:
-    """List the specs that ship with rarenode, and how many of their trainings have a record in DIR.
+    """List the specs that ship with rarenode, and how many of their trainings are done in DIR.
 
     \b
     Examples:
@@ -59,16 +59,17 @@ def list_specs(results: Results = Path("results")) -> None:
     # torch takes a second to load, and most commands do not need it
     from rarenode.paper.grid import tasks  # noqa: PLC0415
     from rarenode.paper.spec import load_spec, spec_names  # noqa: PLC0415
-    from rarenode.paper.store import record_path  # noqa: PLC0415
+    from rarenode.paper.store import is_done  # noqa: PLC0415
 
     table = _table("name", "title", numbers=("trainings", "done"))
     specs = {name: load_spec(name) for name in spec_names()}
     for name, spec in specs.items():
-        cells = {task.cell.fingerprint: task.cell for task in tasks(spec)}
-        done = sum(record_path(results, cell).is_file() for cell in cells.values())
-        table.add_row(Text(name), Text(spec.title), str(len(cells)), str(done))
+        done: dict[str, bool] = {}
+        for task in tasks(spec):
+            done[task.cell.fingerprint] = done.get(task.cell.fingerprint, True) and is_done(results, task)
+        table.add_row(Text(name), Text(spec.title), str(len(done)), str(sum(done.values())))
     print_table(table)
-    print("trainings: needed by the spec; specs share some. done: with a record in the folder of results.")
+    print("trainings: needed by the spec; specs share some. done: with a record of everything that the spec needs.")
     left_out = ", ".join(name for name, spec in specs.items() if not spec.queued)
     print(f"Not in `rarenode paper queue`, because the data are not public: {left_out}.")
 
@@ -151,9 +152,9 @@ def table(
 ) -> None:
     """Print the published numbers of SPEC beside those of the records in DIR, as Markdown.
 
-    A spec with decisions has a table for each dataset, of every method under every decision. Rows without a record are
-    counted and left out, so the table is available while `rarenode paper run SPEC` is under way. Without any record,
-    the published numbers are printed alone.
+    A spec with decisions has the summary of its page in docs/results, and a table for each dataset, of every method
+    under every decision. Rows without a record are counted and left out, so the table is available while `rarenode
+    paper run SPEC` is under way. Without any record, the published numbers are printed alone.
 
     \b
     Examples:

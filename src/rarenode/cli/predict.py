@@ -85,7 +85,8 @@ def predict(
     itself, which suits many rows at once. The epistemic uncertainties are 0 for a model with a single member.
 
     --thresholds guaranteed writes guaranteed sets: they find at least 90 % of a node's rows (--guaranteed-recall of
-    `rarenode fit`), with a probability of 0.9. A node with too few held-out rows for that is in none.
+    `rarenode fit`), with a probability of 0.9. A row is in the set of each node whose own threshold it reaches, with or
+    without the node's ancestors; --format sets writes all these nodes. A node with too few held-out rows is in no set.
 
     Names of nodes are written as they are. A spreadsheet takes a name that begins with =, +, - or @ for a formula: if
     the hierarchy comes from others, import the CSV file with the column node as text.
@@ -128,6 +129,8 @@ def predict(
         if written.without_labels:
             print(f"{counted(written.without_labels, 'row')} without a label: no node is probable enough")
         model = opened.model
+        if thresholds is None and model.given_up:
+            print(model.given_up)
         if thresholds == GUARANTEED and model.guaranteed is not None:
             print(model.guaranteed.in_words(model.scored))
             return  # the sets are as large as the guarantee needs

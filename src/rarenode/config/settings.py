@@ -83,8 +83,9 @@ class Settings(BaseModel):
 
     thresholds: str = setting("midpoint", "Decisions", main=True)
     """How per-node thresholds are chosen: expected_f1 (or expected_f2, expected_f0.5, ...), prior, midpoint (half-way
-    between expected_f1 and prior), tuned, global, precision:0.5 or recall:0.9 (kept with a probability of 0.9), or
-    fixed:0.3. All but fixed are fitted to held-out rows, which cv or holdout provide."""
+    between expected_f1 and prior), tuned, global, precision:0.5 (promised for bands of nodes that are about as
+    frequent) or recall:0.9 (promised for each node), with a probability of 0.9, or fixed:0.3. A node is never predicted
+    if a promise cannot be made for it. All but fixed are fitted to held-out rows, which cv or holdout provide."""
     rule: Rule = setting("add_ancestors", "Decisions")
     """How decisions become coherent: add_ancestors of decided nodes, or drop_orphans, whose parent is not decided."""
     cv: Annotated[int, Field(ge=2)] | None = setting(3, "Decisions", main=True)

@@ -97,6 +97,7 @@ def diagnose(
         hierarchy=hierarchy,
         known_rows=known_rows,
         rule=thresholds.rule,
+        promise=thresholds.promise,
         state=state,
         scored=mask,
         training_rows=training_rows,
@@ -106,6 +107,7 @@ def diagnose(
         reasons=reasons_that_apply(
             missed,
             training_rows=training_rows,
+            given_up=np.isinf(thresholds.values) & bool(thresholds.promise),
             blocked_rows=blocked_rows,
             rank_chance=ranks.rank_chance,
             member_chance=members.chance,
@@ -151,6 +153,7 @@ def diagnose_counts(
         hierarchy=hierarchy,
         known_rows=zeros,
         rule=thresholds.rule,
+        promise=thresholds.promise,
         state=state,
         scored=scored,
         training_rows=training_rows,

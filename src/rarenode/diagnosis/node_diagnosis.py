@@ -45,8 +45,10 @@ class NodeDiagnosis:
     hierarchy: Hierarchy
     known_rows: Ints
     """The number of rows of which it is known whether they have the node; all else is about these rows."""
-    rule: Rule
-    """How predictions were made coherent."""
+    rule: Rule | None
+    """How predictions were made coherent; None: not at all."""
+    promise: str
+    """What the thresholds promise, such as ``precision:0.5``; empty if nothing."""
     state: NDArray[np.str_]
     """One of `rarenode.diagnosis.STATES` each."""
     scored: NDArray[np.bool_]
@@ -150,6 +152,7 @@ class NodeDiagnosis:
             rows=int(self.scores.support[column]),
             all_rows=int(self.known_rows[column]),
             threshold=float(self.thresholds[column]),
+            promise=self.promise,
             drops_orphans=self.rule == "drop_orphans",
             best_rank=int(self.best_rank[column]),
             rank_chance=float(self.rank_chance[column]),
@@ -185,6 +188,7 @@ class Evidence:
     """Its number of positives."""
     all_rows: int
     threshold: float
+    promise: str
     drops_orphans: bool
     best_rank: int
     rank_chance: float
@@ -209,6 +213,14 @@ def explain(reason: Reason, evidence: Evidence) -> str:
 def _no_training_rows(e: Evidence) -> str:
     have = "1 row here has" if e.rows == 1 else f"{e.rows:,} rows here have"
     return f"No training rows: {have} this label, and none of the training rows."
+
+
+def _no_guarantee(e: Evidence) -> str:
+    if e.promise.startswith("recall"):
+        why = f"too few held-out rows have it for {e.promise}, or the model gives too many of them a probability of 0"
+    else:
+        why = f"held-out rows do not prove {e.promise} for its band, nodes that are about as rare"
+    return f"No guarantee: {why}, so it is never predicted."
 
 
 def _blocked(e: Evidence) -> str:
@@ -271,6 +283,7 @@ def _not_separated(e: Evidence) -> str:
 _SENTENCES: Mapping[Reason, Callable[[Evidence], str]] = MappingProxyType(
     {
         "no_training_rows": _no_training_rows,
+        "no_guarantee": _no_guarantee,
         "blocked_by_ancestor": _blocked,
         "hidden_by_threshold": _hidden,
         "members_disagree": _disagree,

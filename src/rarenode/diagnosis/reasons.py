@@ -1,7 +1,8 @@
 """The states of a node, and the reasons why a node is missed.
 
 Several reasons may apply to a node. They are ordered so that the first is the one to act on: without training rows
-nothing else matters; a node that an ancestor blocks cannot be found by changing the node alone; a threshold is easier
+nothing else matters; nor does it for a node that is never predicted, as nothing can be promised about it; a node that
+an ancestor blocks cannot be found by changing the node alone; a threshold is easier
 to change than a model.
 """
 
@@ -27,6 +28,7 @@ STATES: tuple[State, ...] = ("found", "missed", "no_rows", "not_scored")
 
 Reason = Literal[
     "no_training_rows",
+    "no_guarantee",
     "blocked_by_ancestor",
     "hidden_by_threshold",
     "members_disagree",
@@ -37,6 +39,10 @@ Reason = Literal[
 REASONS: Mapping[Reason, str] = MappingProxyType(
     {
         "no_training_rows": "No training row has the node as a label, so nothing could be learnt about it.",
+        "no_guarantee": (
+            "The thresholds promise a precision or a recall, and held-out rows do not prove it for the node, or for "
+            "nodes that are as rare. So it is never predicted."
+        ),
         "blocked_by_ancestor": (
             "In one of its positive rows the node reaches its threshold, but an ancestor does not reach its own, and "
             "the node is dropped with it."
@@ -66,6 +72,7 @@ REASONS: Mapping[Reason, str] = MappingProxyType(
 NAMES: Mapping[Reason, str] = MappingProxyType(
     {
         "no_training_rows": "no training rows",
+        "no_guarantee": "no guarantee",
         "blocked_by_ancestor": "blocked by an ancestor",
         "hidden_by_threshold": "hidden by the threshold",
         "members_disagree": "members disagree",
@@ -95,6 +102,7 @@ def reasons_that_apply(
     missed: Bools,
     *,
     training_rows: Ints,
+    given_up: Bools,
     blocked_rows: Ints,
     rank_chance: Floats,
     member_chance: Floats,
@@ -105,9 +113,10 @@ def reasons_that_apply(
     """For each node its reasons, in order of precedence; none where it is not missed."""
     applies: dict[Reason, Bools] = {
         "no_training_rows": training_rows == 0,
+        "no_guarantee": given_up,
         "blocked_by_ancestor": blocked_rows > 0,
-        # A blocked node has reached its threshold, so the threshold does not hide it.
-        "hidden_by_threshold": (rank_chance <= UNLIKELY) & (blocked_rows == 0),
+        # A blocked node has reached its threshold, so the threshold does not hide it; nor does a promise.
+        "hidden_by_threshold": (rank_chance <= UNLIKELY) & (blocked_rows == 0) & ~given_up,
         "members_disagree": member_chance <= UNLIKELY,
         "confused_with_sibling": 2 * confused_rows >= rows,
     }

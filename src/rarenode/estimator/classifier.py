@@ -213,7 +213,8 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_guaranteed(self, X: Any) -> NDArray[np.int64]:
         """As `predict`, for guaranteed sets: they find a share of each node's rows, with a probability of 0.9.
 
-        The share is ``guaranteed_recall``. Nodes without a guarantee are in no set; see ``guaranteed_``.
+        The share is ``guaranteed_recall``. A row is in the set of a node if its probability reaches the node's own
+        threshold, whatever the node's ancestors. Nodes without a guarantee are in no set; see ``guaranteed_``.
 
         Raises:
             ArgumentError: no rows were held out in training, or the problem is multi-class.

@@ -27,11 +27,11 @@ def check_held_out_rows(settings: Settings, rows: int) -> None:
     """Refuse settings for which there are not enough rows, in terms of this estimator's parameters."""
     if settings.cv is not None and rows < settings.cv:
         raise ArgumentError(
-            f"cv={settings.cv} needs at least as many rows, got n_samples={rows}; with cv=None, patience=None and "
+            f"cv={settings.cv} needs at least as many rows, got n_samples={rows}; with cv=0, patience=0 and "
             "thresholds='fixed' a model is trained once, on all rows"
         )
     if settings.patience is not None and settings.cv is None and settings.holdout is None:
         raise ArgumentError(
             f"patience={settings.patience} needs rows that are not trained on; set cv, holdout or eval_set, or "
-            "patience=None"
+            "patience=0"
         )

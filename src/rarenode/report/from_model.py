@@ -112,7 +112,7 @@ def report_on_predictions(
     """
     probs = output.probs
     decided = thresholds.decide(probs, model.hierarchy)
-    scored, rule = model.scored, thresholds.rule.replace("_", " ")
+    scored, rule = model.scored, (thresholds.rule or "each node by its own threshold").replace("_", " ")
     nodes = diagnose(
         Y,
         probs,

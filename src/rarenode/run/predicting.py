@@ -71,6 +71,7 @@ def predict_rows(model: TrainedModel, rows: Dataset, how: How) -> Predictions:
         decided=chosen.decide(output.probs, model.hierarchy)[:, scored] & (probs >= how.min_confidence),
         uncertainty=output.uncertainty[:, scored],
         thresholds=chosen.in_words(fitted_here=depends_on_rows(how.thresholds)),
+        coherent=chosen.rule is not None,
         ids=rows.ids,
         id_name=(rows.reading.id if rows.reading is not None else None) or _usual_id(rows),
     )

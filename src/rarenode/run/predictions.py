@@ -6,8 +6,8 @@ Four layouts of a table:
 long      a line for each row and node: id, node, title, probability, decided, uncertainty
 wide      a line for each row, a column for each node: its probability, blank if that is below ``min_probability``; or,
           with ``decided_only``, 0 or 1
-sets      a line for each row: the deepest decided labels in one cell, the most probable first, with their titles and
-          probabilities
+sets      a line for each row: the deepest decided labels (all of guaranteed sets) in one cell, the most probable
+          first, with their titles and probabilities
 cafa      the format of the CAFA challenges: id, term and score, separated by tabs, without a header
 ========  =============================================================================================================
 """
@@ -48,7 +48,7 @@ class Choice:
     min_probability: float = 0.0
     """Only nodes that are at least so probable."""
     all_labels: bool = False
-    """In ``sets``: also the ancestors of the deepest labels."""
+    """In ``sets``: also the ancestors of the deepest labels. Without coherence all labels are written anyway."""
     separator: str = ";"
     """In ``sets``: between the labels of a cell."""
     most_terms: int = MOST_TERMS
@@ -77,7 +77,8 @@ class Predictions:
     probs: NDArray[np.float32]
     """(rows, nodes): a parent's probability is never below its child's."""
     decided: NDArray[np.bool_]
-    """(rows, nodes): whether the probability reaches the node's threshold; with a node, all its ancestors."""
+    """(rows, nodes): whether the probability reaches the node's threshold; with a node, all its ancestors, if
+    ``coherent``."""
     uncertainty: NDArray[np.float32]
     """(rows, nodes)."""
     thresholds: str
@@ -88,6 +89,8 @@ class Predictions:
     """The number of the first row, if these are a part of more."""
     id_name: str = "id"
     """What the column of ids is called, unless another column of the table is called so."""
+    coherent: bool = True
+    """Whether all ancestors of decided labels are decided; not so in guaranteed sets."""
 
     def __len__(self) -> int:
         return len(self.probs)
@@ -110,7 +113,7 @@ class Predictions:
 
     @property
     def deepest(self) -> NDArray[np.bool_]:
-        """(rows, nodes): decided nodes none of whose children is decided: the labels that imply all others."""
+        """(rows, nodes): decided nodes none of whose children is decided; if ``coherent``, they imply all others."""
         return self._deepest_of(self.decided)
 
     def _deepest_of(self, labels: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -202,7 +205,7 @@ class Predictions:
         import polars as pl  # noqa: PLC0415
 
         chosen = self.decided & (self.probs >= choice.min_probability)
-        if not choice.all_labels:
+        if self.coherent and not choice.all_labels:
             chosen = self._deepest_of(chosen)
         nodes, titles = self.nodes, self.titles
         odd = next((node for node in nodes if choice.separator in node), None)

@@ -19,11 +19,9 @@ from numpy.typing import NDArray
 
 from rarenode._io.text import counted
 from rarenode.config.choices import check_strategy_argument, strategy_text
-from rarenode.hierarchy import Hierarchy
-from rarenode.hierarchy.labels import as_known, as_label_matrix
-from rarenode.thresholds.coherence import make_coherent
+from rarenode.hierarchy.labels import as_known
 from rarenode.thresholds.falling import FallingCells
-from rarenode.thresholds.probabilities import ranked
+from rarenode.thresholds.probabilities import as_probabilities_and_labels, ranked
 from rarenode.thresholds.strategy import HeldOut, Strategy
 from rarenode.thresholds.thresholds import Thresholds
 
@@ -53,7 +51,8 @@ class RecallGuarantee(Strategy):
     least 0.9. For a recall of 0.9 that takes 22 rows. A node with fewer is never predicted: nothing can be promised
     about it.
 
-    The promise is one for each node, and for the rule ``add_ancestors``, which only adds predictions.
+    The promise is one for each node by its own threshold, and holds with the rule ``add_ancestors``, which only adds
+    predictions.
 
     Args:
         recall: above 0, below 1.
@@ -113,35 +112,38 @@ def most_left_out(n: int, recall: float) -> int | None:
 class GuaranteedRecall:
     """For each node a set of rows that holds a share of all rows with the node, with a probability of 0.9.
 
-    The thresholds are those of `RecallGuarantee`. A node has no guarantee if too few held-out rows have it, or if the
-    model gives too many of these a probability of 0. Nor have the nodes below it: sets are coherent, and hold only
-    nodes with a guarantee.
+    The thresholds are those of `RecallGuarantee`. A row is in the set of a node if its probability reaches the node's
+    own threshold, whatever its other nodes: sets are not coherent, since a rare node far below would drag many rows
+    into the sets of all its ancestors. A node has no guarantee if too few held-out rows have it, or if the model gives
+    too many of these a probability of 0.
     """
 
     recall: float
     """The share, above 0 and below 1."""
     thresholds: Thresholds
-    """Infinity for a node without a guarantee."""
+    """Infinity for a node without a guarantee; without a rule of coherence."""
     rows: NDArray[np.int64]
     """(nodes,): how many held-out rows are known to have each node."""
 
     @classmethod
-    def fit(cls, recall: float, probs: Any, Y: Any, hierarchy: Hierarchy, *, known: Any = None) -> Self:
+    def fit(cls, recall: float, probs: Any, Y: Any, *, known: Any = None) -> Self:
         """Choose the thresholds; the arguments are those of `Strategy.fit`.
 
-        >>> chain = Hierarchy.from_edges([("a", "b")])
-        >>> found = GuaranteedRecall.fit(0.5, [[0.1, 0.1], [0.5, 0.2], [0.7, 0.2], [0.9, 0.8]], [[1, 0]] * 4, chain)
+        >>> found = GuaranteedRecall.fit(0.5, [[0.1, 0.1], [0.5, 0.2], [0.7, 0.2], [0.9, 0.8]], [[1, 0]] * 4)
         >>> found.thresholds.values, found.rows, found.rows_needed
         (array([0.1, inf]), array([4, 0]), 4)
         """
         strategy = RecallGuarantee(recall)
-        fitted = strategy.fit(probs, Y, known=known)
-        labels = as_label_matrix(Y, hierarchy.nodes)
+        values = strategy.fit(probs, Y, known=known).values
+        labels = as_probabilities_and_labels(probs, Y)[1]
         cells = as_known(known, labels.shape)
         rows = np.count_nonzero(labels if cells is None else labels & cells, axis=0)
-        kept = make_coherent(np.isfinite(fitted.values)[None], hierarchy, "drop_orphans")[0]
-        values = np.where(kept, fitted.values, np.inf)
-        return cls(recall, Thresholds(values, "add_ancestors", f"{GUARANTEED}, {strategy.name}"), rows)
+        return cls.of(recall, values, rows)
+
+    @classmethod
+    def of(cls, recall: float, values: Floats, rows: NDArray[np.int64]) -> Self:
+        """From the values of the thresholds."""
+        return cls(recall, Thresholds(values, None, f"{GUARANTEED}, {RecallGuarantee(recall).name}"), rows)
 
     @property
     def is_guaranteed(self) -> NDArray[np.bool_]:
@@ -159,7 +161,7 @@ class GuaranteedRecall:
             return ""
         if self.rows[node] < self.rows_needed:
             return f"{self.rows[node]:,} of {self.rows_needed:,} held-out rows that it takes"
-        return "the probability of held-out rows with it, or with an ancestor, is 0"
+        return "its probability is 0 in held-out rows that have it"
 
     def in_words(self, scored: NDArray[np.bool_]) -> str:
         """How many of the scored nodes have a guarantee, and why others have none."""
@@ -167,7 +169,7 @@ class GuaranteedRecall:
         nodes, without, too_few = (int(np.count_nonzero(mask)) for mask in (scored, scored & ~has & ~few, few))
         reasons = [f"{too_few:,} with fewer than {self.rows_needed:,} held-out rows"] if too_few else []
         if without:
-            reasons.append(f"{without:,} with held-out rows whose probability, or that of an ancestor, is 0")
+            reasons.append(f"{without:,} whose probability is 0 in held-out rows that have them")
         left_out = f"; left out: {' and '.join(reasons)}" if reasons else ""
         number = int(np.count_nonzero(has))
         have = "has" if number == 1 else "have"

@@ -55,7 +55,7 @@ class Strategy(ABC):
         """A threshold for each node; infinity for a node that is never predicted."""
 
     def fit(
-        self, probs: Any, Y: Any = None, *, known: Any = None, prior: Any = None, rule: Rule = "add_ancestors"
+        self, probs: Any, Y: Any = None, *, known: Any = None, prior: Any = None, rule: Rule | None = "add_ancestors"
     ) -> Thresholds:
         """Choose a threshold for each node.
 
@@ -64,10 +64,10 @@ class Strategy(ABC):
             Y: labels (rows, nodes) of these rows, 0 or 1; optional for strategies without ``needs_labels``.
             known: (rows, nodes), boolean: where labels are known; None: everywhere. Other cells are ignored.
             prior: for each node, its share of positives among the training rows; optional likewise.
-            rule: how predictions will be made coherent.
+            rule: how predictions will be made coherent; None: not at all.
 
         Returns:
-            Thresholds, whose ``decide`` turns probabilities of other rows into coherent predictions.
+            Thresholds, whose ``decide`` turns probabilities of other rows into predictions.
 
         Raises:
             ArgumentError: a required argument is missing, or a value is out of range.

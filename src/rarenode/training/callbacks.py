@@ -11,6 +11,7 @@ from rarenode._io.progress import Progress
 from rarenode._io.text import counted
 from rarenode.metrics import Summary
 from rarenode.models import BlendWeights
+from rarenode.objective.loss import Reduction
 
 
 class EpochRecord(BaseModel):
@@ -43,11 +44,23 @@ class Plan:
     """Which of several trainings it is, such as ``fold 1 of 3``."""
     processes: int = 1
     """How many processes compute it; see `rarenode.training.several_processes`."""
+    patience: int | None = None
+    """Training stops so many epochs after the one with the best AP on validation rows; None: it does not."""
+    history: tuple[EpochRecord, ...] = ()
+    """The epochs before, if the training is resumed."""
+    reduction: Reduction = "mean"
+    """Whether losses are means over rows and nodes, or sums."""
 
     @property
     def steps(self) -> int:
         """Steps from first to last."""
         return self.epochs * self.batches
+
+    def best_epoch(self, history: Sequence[EpochRecord]) -> int:
+        """The epoch after which early stopping ended the training; 0 if it did not."""
+        aps = [epoch.valid.ap for epoch in history if epoch.valid is not None]
+        best = aps.index(max(aps)) + 1 if aps else 0
+        return best if aps and self.patience is not None and len(aps) - best >= self.patience else 0
 
 
 class Callback:
@@ -56,8 +69,11 @@ class Callback:
     def on_fit(self, estimate: object) -> None:
         """A fit, of one training or several, is about to begin; ``estimate`` says what it will take."""
 
+    def on_training(self, title: str) -> None:
+        """One of several trainings begins, such as ``fold 1 of 3``; the title of a single one is empty."""
+
     def on_start(self, plan: Plan) -> None:
-        """A training begins."""
+        """The training of a network begins."""
 
     def on_batch(self, epoch: int, batch: int, loss: float) -> None:
         """A step was taken."""
@@ -66,7 +82,7 @@ class Callback:
         """An epoch is over."""
 
     def on_end(self) -> None:
-        """The training is over, whether it succeeded or not."""
+        """The training of the network is over, whether it succeeded or not."""
 
     def on_encode(self, done: int, pictures: int) -> None:
         """So many of the pictures are encoded by an encoder that was trained, at first none."""
@@ -92,19 +108,28 @@ class ShowProgress(Callback):
         """See `Callback`."""
         self.progress.line(str(estimate))
 
+    def on_training(self, title: str) -> None:
+        """See `Callback`."""
+        self.title = f"{title}: " if title else ""
+
     def on_start(self, plan: Plan) -> None:
         """See `Callback`."""
         self.plan = plan
+        self.history = list(plan.history)
         self.is_first = True
-        self.title = title = f"{plan.title}: " if plan.title else ""
-        resumed = f", resumed after {plan.steps_done:,}" if plan.steps_done else ""
-        several = f" in {plan.processes} processes" if plan.processes > 1 else ""
-        batches = counted(plan.batches, "batch", "batches")
-        self.progress.line(
-            f"{title}training {counted(plan.epochs, 'epoch')} of {batches} with the {plan.engine} engine{several}: "
-            f"{counted(plan.steps, 'step')}{resumed}"
-        )
-        self.progress.start(title.rstrip(": "), plan.steps, plan.steps_done)
+        stopped = self._stopped_early()
+        if stopped or len(plan.history) == plan.epochs:
+            self.progress.line(f"{self.title}trained before, {counted(len(plan.history), 'epoch')}{stopped}")
+        else:
+            resumed = f", resumed after {plan.steps_done:,}" if plan.steps_done else ""
+            at_most = "" if plan.patience is None else "up to "
+            several = f" in {plan.processes} processes" if plan.processes > 1 else ""
+            batches = counted(plan.batches, "batch", "batches")
+            self.progress.line(
+                f"{self.title}training {at_most}{counted(plan.epochs, 'epoch')} of {batches} with the {plan.engine} "
+                f"engine{several}: {at_most}{counted(plan.steps, 'step')}{resumed}"
+            )
+        self.progress.start(self.title.rstrip(": "), plan.steps, plan.steps_done)
 
     def on_batch(self, epoch: int, batch: int, loss: float) -> None:
         """See `Callback`."""
@@ -118,15 +143,21 @@ class ShowProgress(Callback):
 
     def on_epoch(self, record: EpochRecord) -> None:
         """See `Callback`."""
-        self.last = record
+        self.history.append(record)
 
     def on_end(self) -> None:
         """See `Callback`."""
         self.progress.stop()
-        if (last := getattr(self, "last", None)) is not None:
+        if len(self.history) > len(self.plan.history):
+            last = self.history[-1]
+            of = " (a sum over rows and nodes)" if self.plan.reduction == "sum" else ""
             valid = "" if last.valid is None else f", validation AP {last.valid.ap:.4f}"
-            self.progress.line(f"epoch {last.epoch}: loss {last.loss:.5g}, {last.steps_per_second:,.1f} steps/s{valid}")
-            del self.last
+            speed = f"{last.steps_per_second:,.1f} steps/s"
+            self.progress.line(f"epoch {last.epoch}: loss {last.loss:.5g}{of}, {speed}{valid}{self._stopped_early()}")
+
+    def _stopped_early(self) -> str:
+        best = self.plan.best_epoch(self.history)
+        return f"; early stopping, epoch {best} was the best" if best else ""
 
     def on_encode(self, done: int, pictures: int) -> None:
         """See `Callback`."""

@@ -196,6 +196,9 @@ class _Run:
                 steps_done=self.engine.steps,
                 title=self.title,
                 processes=self.engine.processes,
+                patience=self.settings.patience,
+                history=tuple(self.at.history),
+                reduction=self._reduction,
             )
         )
 
@@ -285,9 +288,13 @@ class _Run:
         in_blocks = isinstance(self.X, StoredFeatures)
         return row_order(len(self.rows), self.settings.seed, self.at.epoch, in_blocks=in_blocks)
 
+    @property
+    def _reduction(self) -> Reduction:
+        auto: Reduction = "sum" if self.settings.n_members > 1 else "mean"
+        return auto if self.settings.reduction == "auto" else self.settings.reduction
+
     def _make_engine(self) -> Engine:
         settings = self.settings
-        auto: Reduction = "sum" if settings.n_members > 1 else "mean"
         objective = Objective(
             hierarchy=self.rows.hierarchy,
             weights=self._weights_now(),
@@ -295,7 +302,7 @@ class _Run:
             u0=settings.u0,
             k=settings.k,
             scored=self.rows.scored,
-            reduction=auto if settings.reduction == "auto" else settings.reduction,
+            reduction=self._reduction,
             compiled=settings.compile,
         )
         parameters = initial_parameters(self.shape, settings.seed)

@@ -79,11 +79,17 @@ class TrainedModel:
     """What `predict_guaranteed` decides with; None if no rows were held out, and in older models."""
 
     def with_thresholds(self, thresholds: Thresholds) -> Self:
-        """The same model, with these thresholds."""
+        """The same model, with these thresholds.
+
+        Raises:
+            ArgumentError: there is not one for each node, or no rule that makes the decisions of `predict` coherent.
+        """
         if len(thresholds.values) != len(self.hierarchy):
             raise ArgumentError(
                 f"there are {counted(len(thresholds.values), 'threshold')} for {counted(len(self.hierarchy), 'node')}"
             )
+        if thresholds.rule is None:
+            raise ArgumentError("thresholds of a model need a rule, add_ancestors or drop_orphans; they have None")
         return replace(self, thresholds=thresholds)
 
     def on(self, device: str) -> Self:
@@ -202,14 +208,20 @@ class TrainedModel:
 
     @property
     def never_predicted(self) -> int:
-        """Scored nodes that the thresholds leave out in all rows, because a guarantee cannot be given for them."""
+        """How many scored nodes the thresholds leave out in all rows."""
         return int(np.count_nonzero(np.isinf(self.decides_with.values) & self.scored))
+
+    @property
+    def given_up(self) -> str:
+        """Which of them are left out because nothing can be promised about them, in words; empty if there are none."""
+        return self.decides_with.given_up(self.hierarchy.titles, self.scored)
 
     def predict_guaranteed(self, X: Any) -> NDArray[np.bool_]:
         """Guaranteed sets (rows, nodes): they find a share of each node's rows, with a probability of 0.9.
 
-        The share is the setting ``guaranteed_recall``. With a node, a set has all its ancestors. Nodes without a
-        guarantee (see ``guaranteed.is_guaranteed``) are in none.
+        The share is the setting ``guaranteed_recall``. A row is in the set of a node if its probability reaches the
+        node's own threshold; sets of a node and its ancestors are not made coherent, as the decisions of `predict` are.
+        Nodes without a guarantee (see ``guaranteed.is_guaranteed``) are in none.
 
         Raises:
             ArgumentError: the model was trained without held-out rows, or by an older rarenode.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rarenode._io.text import counted, printable
 from rarenode.metrics import rarity_masks
@@ -199,13 +200,20 @@ def _decision(record: ModelFile) -> str:
     strategy, rule, values = record.thresholds.strategy, record.thresholds.rule, set(record.thresholds.values)
     if len(values) == 1 and None not in values:
         return f"A node is decided where its probability is at least {values.pop():g} ({code(strategy)})."
-    return f"Every node has its own threshold ({code(strategy)}); decisions are made coherent by {code(rule)}."
+    titles = record.hierarchy.nodes if record.hierarchy.terms is None else record.hierarchy.terms.titles
+    given_up = record.thresholds.as_thresholds().given_up(titles, _scored(record))
+    text = f"Every node has its own threshold ({code(strategy)}); decisions are made coherent by {code(rule)}."
+    return f"{text} {plain(given_up)}." if given_up else text
 
 
 def _guaranteed(record: ModelFile, guaranteed: GuaranteedRecord) -> str:
+    words = guaranteed.as_guaranteed().in_words(_scored(record))
+    return f"Guaranteed sets, by `model.predict_guaranteed(X)`: {words}."
+
+
+def _scored(record: ModelFile) -> NDArray[np.bool_]:
     unscored = set(record.unscored)
-    scored = np.array([node not in unscored for node in record.hierarchy.nodes], dtype=np.bool_)
-    return f"Guaranteed sets, by `model.predict_guaranteed(X)`: {guaranteed.as_guaranteed().in_words(scored)}."
+    return np.array([node not in unscored for node in record.hierarchy.nodes], dtype=np.bool_)
 
 
 def _preparation(record: ModelFile) -> str:

@@ -311,7 +311,7 @@ def _check_widths(path: Path, record: ModelFile, model: Model) -> None:
     for name, (values, width) in widths.items():
         if values is not None and len(values) != width:
             raise FileFormatError(path, None, f"{name} has {counted(len(values), 'value')}; {width} were expected")
-    if record.guaranteed is not None and (problem := record.guaranteed.contradiction(record.hierarchy.edges)):
+    if record.guaranteed is not None and (problem := record.guaranteed.contradiction()):
         raise FileFormatError(path, None, f"guaranteed: {problem}")
     together = record.parents_together or record.training_positives
     if any(rows < positives for rows, positives in zip(together, record.training_positives, strict=True)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -13,7 +12,7 @@ from rarenode.config.choices import Rule
 from rarenode.data.preparation import Categories, Preparation
 from rarenode.hierarchy import Hierarchy, Terms
 from rarenode.models.encoder import SUMS
-from rarenode.thresholds import GUARANTEED, GuaranteedRecall, RecallGuarantee, Thresholds
+from rarenode.thresholds import GuaranteedRecall, Thresholds
 
 MOST_STRATEGY_CHARACTERS = 100
 
@@ -157,16 +156,13 @@ class GuaranteedRecord(BaseModel):
 
     def as_guaranteed(self) -> GuaranteedRecall:
         """As arrays."""
-        thresholds = Thresholds(_array(self.values), strategy=f"{GUARANTEED}, {RecallGuarantee(self.recall).name}")
-        return GuaranteedRecall(self.recall, thresholds, np.array(self.rows, dtype=np.int64))
+        return GuaranteedRecall.of(self.recall, _array(self.values), np.array(self.rows, dtype=np.int64))
 
-    def contradiction(self, edges: Iterable[tuple[int, int]]) -> str:
+    def contradiction(self) -> str:
         """What no fit would have written; empty if there is nothing."""
         needed = self.as_guaranteed().rows_needed
         if any(value is not None and rows < needed for value, rows in zip(self.values, self.rows, strict=True)):
             return f"a node has a threshold and fewer than {needed} rows"
-        if any(self.values[parent] is None and self.values[child] is not None for parent, child in edges):
-            return "a node has a threshold, and one of its parents has none"
         return ""
 
 

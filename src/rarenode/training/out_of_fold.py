@@ -75,7 +75,7 @@ class OutOfFold:
 
     def guarantee(self, recall: float) -> GuaranteedRecall:
         """Guaranteed sets, fitted to the held-out predictions."""
-        return GuaranteedRecall.fit(recall, self.probs, self.Y, self.model.hierarchy, known=self.known)
+        return GuaranteedRecall.fit(recall, self.probs, self.Y, known=self.known)
 
 
 def hold_out(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFold:

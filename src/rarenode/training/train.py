@@ -94,6 +94,8 @@ def train_model(
         preparation = Preparation.fit(rows.X) if prepare else None
         rows = _prepared(rows, preparation)
         watched = None if valid is None else _prepared(_embedded(valid, encoder, settings), preparation)
+    if callback is not None:
+        callback.on_training(title)
     models: list[Model] = []
     history: tuple[EpochRecord, ...] = ()
     engine = ""

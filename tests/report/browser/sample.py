@@ -33,10 +33,12 @@ HOSTILE = (
 )
 REASONS = (
     ("no_training_rows", "no training rows", "No training row has the node, so nothing could be learned about it."),
+    ("no_guarantee", "no guarantee", "Nothing can be promised about it, so it is never predicted."),
     ("blocked_by_ancestor", "blocked by an ancestor", "It passes its threshold, but an ancestor does not."),
     ("hidden_by_threshold", "hidden by the threshold", "The model ranks its rows high, but its threshold is higher."),
     ("members_disagree", "members disagree", "One member of the ensemble sees it; the others outvote it."),
     ("confused_with_sibling", "confused with a sibling", "A sibling is decided in most of the rows instead."),
+    ("too_few_rows", "too few rows to tell", "So few rows that no ranking would show anything."),
     ("not_separated", "not separated", "The model gives its rows no more than others."),
 )
 FIGURES = (
@@ -137,10 +139,10 @@ def sample_run(name: str, hierarchy: Data, training: list[int], skill: int, chan
         recall = found / rows if rows else 0.0
         f1 = 2 * precision * recall / (precision + recall) if found else 0.0
         never = luck.random() < 0.05
-        reason = (0 if positives == 0 else 1 + int(4.9 * luck.random() ** 1.5)) if state == 1 else -1
+        reason = (0 if positives == 0 else 1 + int(6.9 * luck.random() ** 1.5)) if state == 1 else -1
         if state == 1:
             explanations[str(column)] = explanation(reason, hierarchy["names"], column)
-            if further := [other for other in range(reason + 1, 5) if (column + other) % 2 == 0]:
+            if further := [other for other in range(reason + 1, 6) if (column + other) % 2 == 0]:
                 also[str(column)] = further
         values = {
             "state": state, "training": positives, "rows": rows, "decided": decided, "found": found,
@@ -175,10 +177,12 @@ def explanation(reason: int, names: list[str], column: int) -> str:
     other = names[column - 1][:80]
     return (
         "No training row has it.",
+        "Held-out rows do not prove the precision for nodes that are as rare.",
         f"It passes its threshold in 1 of its 3 rows, but its ancestor '{other}' does not.",
         "Of 1,281 rows the model ranks one of its rows 3rd; a threshold of 0.012 finds 1 of its 4 rows.",
         "In 2 of its 3 rows one member alone would decide for it.",
         f"'{other}' is decided instead in 3 of 4 rows.",
+        "Its only row is 3rd of 30.",
         "The likeliest of its rows is 412th of 1,281.",
     )[reason]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rarenode.diagnosis import REASONS
 from tests.report.browser.driver import Opener, ask, keep, until
 from tests.report.browser.sample import HOSTILE, Data, Kind, assembled, sample_data, sample_page
 
@@ -350,12 +351,12 @@ def test_filters_leave_what_passes_all_of_them(open_page: Opener, pages: Path) -
 
 
 def test_a_reason_leads_to_its_nodes(open_page: Opener, pages: Path) -> None:
-    nodes = nodes_of(sample_data(500, 2))
+    nodes, blocked = nodes_of(sample_data(500, 2)), list(REASONS).index("blocked_by_ancestor")
     page = open_page(sample_page(pages, 500, 2))
     page.locator(".reason", has_text="blocked by an ancestor").click()
-    shown_after(page, nodes["reason"].count(1))
+    shown_after(page, nodes["reason"].count(blocked))
     page.locator(NAMES).first.click()
-    assert nodes["reason"][ask(page, "chosen()")] == 1
+    assert nodes["reason"][ask(page, "chosen()")] == blocked
     assert page.locator("#details .why-label").first.inner_text() == "Missed: blocked by an ancestor"
 
 
@@ -392,6 +393,21 @@ def test_where_every_reason_is_known_none_is_said_to_be_unknown(open_page: Opene
     assert "not known" not in page.locator("#reasons").inner_text()
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_reason_has_a_different_colour(open_page: Opener, tmp_path: Path, theme: Any) -> None:
+    data = copy.deepcopy(sample_data(500, 1))
+    nodes = nodes_of(data)
+    for number, column in enumerate(c for c in range(500) if nodes["state"][c] == MISSED):
+        nodes["reason"][column] = number % len(REASONS)
+    path = tmp_path / "colours.html"
+    path.write_text(assembled(data, "colours"), encoding="utf-8")
+    page = open_page(path, color_scheme=theme)
+    colours = page.locator("#reasons .share-bar span").evaluate_all(
+        "parts => parts.map(part => getComputedStyle(part).backgroundColor)"
+    )
+    assert len(colours) == len(set(colours)) == len(REASONS)
+
+
 def test_further_reasons_are_named_with_their_help(open_page: Opener, pages: Path) -> None:
     data = sample_data(500, 2)
     also = data["runs"][1]["also"]
@@ -412,8 +428,8 @@ def test_further_reasons_are_named_with_their_help(open_page: Opener, pages: Pat
 def test_runs_whose_further_reasons_differ_are_told_apart(open_page: Opener, tmp_path: Path) -> None:
     data = copy.deepcopy(sample_data(500, 3))
     column = next(c for c in range(500) if all(nodes_of(data, run)["state"][c] == MISSED for run in range(3)))
-    for run, further in zip(data["runs"], ([3], [4], []), strict=True):
-        run["nodes"]["reason"][column] = 1
+    for run, further in zip(data["runs"], ([4], [5], []), strict=True):
+        run["nodes"]["reason"][column] = 2
         run["explanations"][str(column)] = "It is blocked."
         run["also"][str(column)] = further
     path = tmp_path / "differ.html"
@@ -461,7 +477,7 @@ def test_guaranteed_sets_or_why_there_is_none(open_page: Opener, pages: Path) ->
         elif kind == "few":
             assert f"Cannot be guaranteed: {sets['rows'][column]} of 22 rows." in words
         else:
-            assert "Cannot be guaranteed: some of its held-out rows" in words
+            assert "Cannot be guaranteed: its probability is 0 in held-out rows" in words
         keep(page, f"guaranteed-{kind}")
     two = open_page(sample_page(pages, 500, 2, "guaranteed"), anchor=f"#node={some['sure']}")
     row = two.locator("#details tr", has=two.locator("th", has_text="Guaranteed from")).locator("td")

@@ -55,6 +55,10 @@ class DecisionRow:
     nodes: int
     best_published: float | None
     """F1."""
+    published_precision: float | None
+    """Of the published row with the best F1 among those that have a precision."""
+    f1_with_precision: float | None
+    """The F1 of that row: less than ``best_published`` where the best row has no precision."""
     published_recall: float | None
     """Of the paper's single model without weights."""
 
@@ -62,6 +66,11 @@ class DecisionRow:
     def f1_ratio(self) -> float | None:
         """To the best published F1."""
         return ratio(self.f1.mean, self.best_published)
+
+    @property
+    def is_as_precise(self) -> bool | None:
+        """Whether its precision is at least the published one; None without one."""
+        return None if self.published_precision is None else self.precision.mean >= self.published_precision
 
     @property
     def recall_ratio(self) -> float | None:
@@ -109,10 +118,11 @@ def compare_decisions(
     there: dict[str, bool] = {}
     for task in wanted:
         its = records.get((task.cell.dataset, task.method), ())
-        there[task.cell.fingerprint] = any(
+        done = any(
             record.settings.seed == task.cell.settings.seed and not record.decided.lacks(task.decisions)
             for record in its
         )
+        there[task.cell.fingerprint] = there.get(task.cell.fingerprint, True) and done
     rows = (
         row_of(dataset, method, Way(strategy), records.get((dataset, method), ()))
         for dataset, method in shown
@@ -136,7 +146,7 @@ def row_of(dataset: str, method: str, way: Way, records: Sequence[Record]) -> De
     found = estimate([each.nodes_found for each in seeds])
     if f1 is None or precision is None or recall is None or found is None:
         return None
-    best, none = best_published(dataset), published_none(dataset)
+    best, precise, none = best_published(dataset), best_published(dataset, "precision"), published_none(dataset)
     return DecisionRow(
         dataset=dataset,
         method=method,
@@ -148,6 +158,8 @@ def row_of(dataset: str, method: str, way: Way, records: Sequence[Record]) -> De
         nodes_found=found,
         nodes=seeds[0].nodes,
         best_published=None if best is None else best.means["f1"],
+        published_precision=None if precise is None else precise.means["precision"],
+        f1_with_precision=None if precise is None else precise.means["f1"],
         published_recall=None if none is None else none.means.get("recall"),
     )
 

@@ -29,7 +29,8 @@ def write_table(
     """
     records = gather(spec, folder, datasets)
     if spec.decisions:
-        decided = compare_decisions(spec, records, datasets, methods)
-        return decisions_as_json(decided) if in_json else decisions_as_markdown(decided)
+        if in_json:
+            return decisions_as_json(compare_decisions(spec, records, datasets, methods))
+        return decisions_as_markdown(spec, records, datasets, methods)
     comparison = compare(spec, records, datasets, methods)
     return as_json(comparison) if in_json else as_markdown(comparison)

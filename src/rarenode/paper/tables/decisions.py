@@ -1,14 +1,15 @@
 """Specs with decisions as text: tables for the command line, JSON, and the page of docs/results.
 
-All of it is arithmetic on records. The page first compares a threshold for each node with the paper's 0.5, dataset by
-dataset, and AP, which no threshold changes; then it averages over the datasets of a family (FunCat, GO, others), for
-decisions, bands of rarity, depths, rules of coherence, the rows that thresholds are fitted to, and calibrations.
+All of it is arithmetic on records. Page and tables begin with the same summary: a threshold for each node against the
+paper's 0.5, dataset by dataset; AP, which no threshold changes; and averages of every decision over the datasets of a
+family (FunCat, GO, others). The page goes on with averages for bands of rarity, depths, rules of coherence, the rows
+that thresholds are fitted to, and calibrations, the tables with every method under every decision.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from statistics import fmean
 from typing import get_args
@@ -45,18 +46,27 @@ PLAIN = "None"
 """The method that others are compared with by the nodes found at 0.5."""
 MUCH_F1, MUCH_RECALL, MUCH_FOUND = 1.3, 4.0, 2.0
 """Targets, in multiples of the best published F1, the published recall of None, and the nodes that it finds."""
+ANOTHER_ROW_SIGN = "‡"
 SCORES = ["Nodes found", "F1", "Precision", "Recall"]
 LEGEND = (
-    "Scores are in percent, mean ± deviation over seeds, of scored nodes on the test rows. Thresholds come from "
-    "held-out rows; ancestors of decided nodes are decided too. Nodes found: decided in at least one test row that has "
-    "them. F1 / best: in multiples of the best F1 published for the dataset, by any method. Recall / None: in "
-    "multiples of the published recall of a single model without weights. Published rows were decided at 0.5."
+    "Mean ± deviation over seeds. Nodes found: decided in at least one test row that has them. Published rows were "
+    "decided at 0.5."
 )
 
 
-def decisions_as_markdown(comparison: DecisionComparison) -> str:
-    """Title, how much is there, and a table for each dataset that has records."""
-    return "\n".join(_paragraphs(comparison)) + "\n"
+def decisions_as_markdown(
+    spec: Spec,
+    records: Records,
+    datasets: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+) -> str:
+    """The summary of the page, and a table for each dataset that has records; or of some datasets and methods.
+
+    Raises:
+        ArgumentError: the spec has no such dataset or method.
+    """
+    comparison = compare_decisions(spec, records, datasets, methods)
+    return _joined([*_summary(spec, records, comparison, methods), _tables(comparison)])
 
 
 def decisions_as_json(comparison: DecisionComparison) -> str:
@@ -72,24 +82,20 @@ def missing_trainings(comparison: DecisionComparison) -> str:
     return f"{recorded(comparison.trainings, comparison.missing, 'record of all decisions')}."
 
 
-def _paragraphs(comparison: DecisionComparison) -> Iterator[str]:
-    yield f"## {escape(comparison.title)}"
-    if comparison.about.strip():
-        yield f"\n{escape(comparison.about.strip())}"
-    yield f"\n{missing_trainings(comparison)}"
+def _tables(comparison: DecisionComparison) -> Iterator[str]:
+    if comparison.rows:
+        yield "### Every method under every decision\n"
+        yield LEGEND
     for dataset in dict.fromkeys(row.dataset for row in comparison.rows):
         yield from _dataset_table(dataset, [row for row in comparison.rows if row.dataset == dataset])
-    if comparison.rows:
-        yield f"\n{LEGEND}"
-    if any(row.dataset.endswith(REBUILT) for row in comparison.rows):
-        yield f"{REBUILT_SIGN} rebuilt dataset: published values are of the original files."
 
 
 def _dataset_table(dataset: str, rows: list[DecisionRow]) -> Iterator[str]:
     best, recall = rows[0].best_published, rows[0].published_recall
     published = [f"best F1 {best:.2f}"] if best is not None else []
+    published += [f"precision {rows[0].published_precision:.2f}"] if rows[0].published_precision is not None else []
     published += [f"recall of None {recall:.2f}"] if recall is not None else []
-    yield f"\n### {dataset_name(dataset)}\n"
+    yield f"\n#### {dataset_name(dataset)}\n"
     yield f"{counted(rows[0].nodes, 'node')}. Published: {', '.join(published) or 'nothing'}.\n"
     yield line(
         ["Method", "Decision", "Seeds", "F1", "Precision", "Recall", "Nodes found", "F1 / best", "Recall / None"]
@@ -112,22 +118,38 @@ def _estimate(each: Estimate, places: int) -> str:
 def decisions_page(spec: Spec, records: Records) -> str:
     """The page in Markdown."""
     parts = [
-        _head(compare_decisions(spec, records)),
-        _headline(spec, records),
-        ranking(records),
-        _decisions(spec, records),
+        *_summary(spec, records, compare_decisions(spec, records)),
         _by_rarity(spec, records),
         _by_depth(spec, records),
         _rules(spec, records),
         _rows_fitted_on(records),
         _calibrations(records),
     ]
+    return _joined(parts)
+
+
+def _joined(parts: Iterable[Iterator[str]]) -> str:
     return "\n\n".join("\n".join(part) for part in map(list, parts) if part) + "\n"
+
+
+def _summary(
+    spec: Spec, records: Records, comparison: DecisionComparison, methods: Sequence[str] | None = None
+) -> list[Iterator[str]]:
+    shown = frozenset(method.name for method in spec.all_methods if method.name in (methods or (method.name,)))
+    if not comparison.rows:
+        return [_head(comparison)]
+    return [
+        _head(comparison),
+        _headline(spec, records, shown),
+        ranking(records, shown),
+        _decisions(spec, {row: its for row, its in records.items() if row[1] in shown}),
+    ]
 
 
 def _head(comparison: DecisionComparison) -> Iterator[str]:
     yield f"## {escape(comparison.title)}\n"
-    yield f"{escape(comparison.about.strip())}\n"
+    if comparison.about.strip():
+        yield f"{escape(comparison.about.strip())}\n"
     yield f"{missing_trainings(comparison)}\n"
     yield (
         "Thresholds and calibrations are fitted on held-out rows, never on labels of the test rows. Scores are in "
@@ -138,22 +160,23 @@ def _head(comparison: DecisionComparison) -> Iterator[str]:
     )
 
 
-def _headline(spec: Spec, records: Records) -> Iterator[str]:
+def _headline(spec: Spec, records: Records, shown: Collection[str]) -> Iterator[str]:
     rows = [
         (old, new, _row(row, TOGETHER))
         for row in records.items()
         if (old := _row(row, PAPER)) and (new := _row(row, _ours(spec, row[0][1])))
     ]
-    yield "### A threshold for each node against 0.5\n"
     plain = {old.dataset: old for old, *_ in rows if old.method == PLAIN}
+    rows = [row for row in rows if row[0].method in shown]
+    yield "### A threshold for each node against 0.5\n"
     for method in dict.fromkeys(new.method for _, new, _ in rows):
         its = [(new, together) for _, new, together in rows if new.method == method]
         yield f"- {escape(method)}: {_tally([new for new, _ in its], plain)}"
         if decided_together := [together for _, together in its if together is not None]:
             yield f"  - Decided together: {_tally(decided_together, plain)}"
-    head = ["Dataset", "Method", "Thresholds", "Seeds", *SCORES, "Best F1 published", "F1 / best", "Recall / None"]
-    yield "\n" + line([*head, "Together: F1", "F1 / best"])
-    yield line([":--", ":--", ":--", *["--:"] * 10])
+    head = ["Dataset", "Method", "Thresholds", "Seeds", *SCORES, "Best F1 published", "its precision", "F1 / best"]
+    yield "\n" + line([*head, "Recall / None", "Together: F1", "F1 / best"])
+    yield line([":--", ":--", ":--", *["--:"] * 11])
     for old, new, together in rows:
         yield line(
             [
@@ -167,6 +190,7 @@ def _headline(spec: Spec, records: Records) -> Iterator[str]:
                     for before, after in ((old.f1, new.f1), (old.precision, new.precision), (old.recall, new.recall))
                 ),
                 NOTHING if new.best_published is None else f"{new.best_published:.2f}",
+                _published_precision(new),
                 f"{times(old.f1_ratio)} → {times(new.f1_ratio)}",
                 f"{times(old.recall_ratio)} → {times(new.recall_ratio)}",
                 NOTHING if together is None else f"{together.f1.mean:.2f}",
@@ -178,8 +202,24 @@ def _headline(spec: Spec, records: Records) -> Iterator[str]:
         "multiples of the published recall of a single model without weights. Published models were trained on "
         "validation rows too. Together: thresholds are fitted to the probabilities of all test rows, without labels."
     )
+    if any(_is_of_another_row(new) for _, new, _ in rows):
+        yield (
+            f"{ANOTHER_ROW_SIGN} the row with the best F1 has no published precision; this is that of the best row "
+            "with one, whose F1 is in brackets."
+        )
     if any(new.dataset.endswith(REBUILT) for _, new, _ in rows):
         yield f"{REBUILT_SIGN} rebuilt dataset: published values are of the original files."
+
+
+def _is_of_another_row(row: DecisionRow) -> bool:
+    return row.published_precision is not None and row.f1_with_precision != row.best_published
+
+
+def _published_precision(row: DecisionRow) -> str:
+    if row.published_precision is None:
+        return NOTHING
+    shown = f"{row.published_precision:.2f}"
+    return f"{shown} {ANOTHER_ROW_SIGN} ({row.f1_with_precision:.2f})" if _is_of_another_row(row) else shown
 
 
 def _ours(spec: Spec, method: str) -> Way:
@@ -198,6 +238,8 @@ def _tally(rows: Sequence[DecisionRow], plain: Mapping[str, DecisionRow]) -> str
     shown = []
     if f1:
         shown.append(f"F1 at least {MUCH_F1:g} times the best published on {_reached(f1, MUCH_F1)} datasets")
+    if precise := [row.is_as_precise for row in rows if row.is_as_precise is not None]:
+        shown.append(f"precision at least the published one on {sum(precise)} of {len(precise)}")
     if recall:
         reached = _reached(recall, MUCH_RECALL)
         shown.append(f"recall at least {MUCH_RECALL:g} times that of None on {reached} FunCat datasets")

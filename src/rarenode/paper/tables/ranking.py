@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from statistics import fmean
 
 from rarenode.paper.record import Record
@@ -14,12 +14,12 @@ NETWORK = "network alone"
 """The method that others are compared with: an unweighted network, trained on the same rows as "best"."""
 
 
-def ranking(records: Records) -> Iterator[str]:
-    """AP of every method on every dataset; nothing, where none was compared with a network alone."""
+def ranking(records: Records, shown: Collection[str]) -> Iterator[str]:
+    """AP of the methods shown on every dataset; nothing, where none was compared with a network alone."""
     if not any(method == NETWORK for _, method in records):
         return
     yield "### Ranking: average precision, whatever the thresholds\n"
-    for method in dict.fromkeys(method for _, method in records if method != NETWORK):
+    for method in dict.fromkeys(method for _, method in records if method in shown and method != NETWORK):
         micro, macro, published = [], [], []
         for (dataset, name), its in records.items():
             if name != method or not its:
@@ -30,16 +30,17 @@ def ranking(records: Records) -> Iterator[str]:
             published += _higher(ours[0], none)
         if micro:
             yield (
-                f"- {escape(method)}: AP at least that of the network alone on {_share(micro)} datasets, macro AP on "
-                f"{_share(macro)}; at least the published AP of None on {_share(published)}."
+                f"- {escape(method)}: AP above that of the network alone on {_share(micro)} datasets"
+                f"{f', macro AP on {_share(macro)}' if macro else ''}"
+                f"{f'; above the published AP of None on {_share(published)}' if published else ''}."
             )
     yield "\n" + line(["Dataset", "Method", "Seeds", "AP", "Macro AP", "AP of None, published"])
     yield line([":--", ":--", *["--:"] * 4])
     for (dataset, method), its in records.items():
-        if its:
+        if its and method in shown:
             values = (*_ap(its), _published_ap(dataset))
-            shown = [NOTHING if value is None else f"{value:.2f}" for value in values]
-            yield line([dataset_name(dataset), escape(method), str(len(its)), *shown])
+            texts = [NOTHING if value is None else f"{value:.2f}" for value in values]
+            yield line([dataset_name(dataset), escape(method), str(len(its)), *texts])
     yield (
         "\nAP is the micro average over all cells, macro AP the mean over scored nodes that have test rows. Models of "
         "the paper's kind learned from the training rows alone, the others and the published ones from training and "
@@ -60,7 +61,7 @@ def _published_ap(dataset: str) -> float | None:
 
 
 def _higher(ours: float | None, theirs: float | None) -> list[bool]:
-    return [] if ours is None or theirs is None else [ours >= theirs]
+    return [] if ours is None or theirs is None else [ours > theirs]
 
 
 def _share(reached: Sequence[bool]) -> str:

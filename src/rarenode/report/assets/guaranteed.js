@@ -1,7 +1,7 @@
 // @ts-check
 // Guaranteed sets: from which probability a node is in its set, how large the set is, and what it finds; or why there is none.
 
-const SET_FROM = { label: "Guaranteed from", help: "the probability from which a row is in its guaranteed set; without a guarantee, its held-out rows and how many it takes" };
+const SET_FROM = { label: "Guaranteed from", help: "the probability from which a row is in its guaranteed set, whatever its ancestors; without a guarantee, its held-out rows and how many it takes" };
 const SET_SIZE = { label: "Set size", help: "share of the rows here that are in its guaranteed set" };
 const SET_RECALL = { label: "Set recall", help: "share of the rows labelled with it here that are in its guaranteed set" };
 
@@ -46,6 +46,6 @@ function rowsOfNeeded(sets, column) {
 function whyNotGuaranteed(run, column) {
   if (!run.guaranteed || !Number.isNaN(run.guaranteed.threshold[column])) return "";
   const few = run.guaranteed.rows[column] < run.guaranteed.needed;
-  const why = few ? rowsOfNeeded(run.guaranteed, column) : "some of its held-out rows, or of an ancestor's, have a probability of 0";
+  const why = few ? rowsOfNeeded(run.guaranteed, column) : "its probability is 0 in held-out rows that have it";
   return `Cannot be guaranteed: ${why}.`;
 }

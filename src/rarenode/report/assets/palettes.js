@@ -34,14 +34,16 @@ const SIGNALS = {
   noReason: { light: [0.62, 0.012, 250], dark: [0.68, 0.012, 250] },
 };
 
-/** Warm, and apart in lightness as well as in hue. One for each reason, in the order of the reasons. @type {{light: Oklch, dark: Oklch}[]} */
+/** Apart in lightness as well as in hue. One for each reason, in the order of the reasons. @type {{light: Oklch, dark: Oklch}[]} */
 const REASON_COLOURS = [
   { light: [0.38, 0.12, 335], dark: [0.58, 0.16, 335] },
+  { light: [0.55, 0.11, 125], dark: [0.68, 0.13, 125] },
   { light: [0.7, 0.16, 350], dark: [0.78, 0.12, 350] },
   { light: [0.84, 0.155, 88], dark: [0.88, 0.15, 95] },
   { light: [0.74, 0.165, 58], dark: [0.77, 0.15, 62] },
   { light: [0.58, 0.2, 32], dark: [0.65, 0.2, 32] },
   { light: [0.36, 0.06, 50], dark: [0.5, 0.08, 55] },
+  { light: [0.8, 0.05, 60], dark: [0.86, 0.045, 60] },
 ];
 
 /** @param {boolean} dark */
@@ -62,7 +64,7 @@ function signalFills(dark) {
  */
 function reasonFill(reason, dark) {
   if (reason === NO_REASON) return fill(SIGNALS.noReason[dark ? "dark" : "light"]);
-  return fill(REASON_COLOURS[reason % REASON_COLOURS.length][dark ? "dark" : "light"]);
+  return fill(REASON_COLOURS[reason][dark ? "dark" : "light"]);
 }
 
 /**
