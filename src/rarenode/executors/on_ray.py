@@ -1,0 +1,225 @@
+"""`OnRay`: tasks run on Ray, on this machine or on a cluster. Nothing else imports ray.
+
+Every machine needs the same rarenode. Nothing else must be shared: arguments, results and folders of tasks travel with
+them. Where machines do share the disk, a task works in its folder directly, and its checkpoints outlive its machine.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import uuid4
+
+from rarenode._io.files import replacing
+from rarenode.engines import available_threads
+from rarenode.errors import ExecutorError, Interrupted
+from rarenode.executors.executor import Executor, Lost, Result, Task
+from rarenode.executors.worker import Outcome, call
+from rarenode.version import __version__
+
+STORE_BYTES = 1 << 30
+"""Of memory for objects that travel, where Ray is started here; what is more goes to the disk."""
+OURS = "RARENODE_"
+"""Begins the names of environment variables that a worker takes over, unless it has them."""
+
+
+class OnRay(Executor):
+    """Runs tasks on Ray.
+
+    Args:
+        address: of a cluster; None: that of the environment variable ``RAY_ADDRESS``, or else this machine.
+        jobs: tasks side by side at most; more than there are processors wait in Ray's queue, where a cluster that can
+            grow sees them. None: as many as there are processors.
+    """
+
+    def __init__(self, address: str | None = None, jobs: int | None = None) -> None:
+        super().__init__()
+        self.address, self.jobs = address, jobs
+        self._references: dict[Any, tuple[Task, _Folder | None]] = {}
+        self._shared: dict[int, tuple[Any, Any]] = {}
+        self._is_mine = False
+
+    @property
+    def room(self) -> int:
+        """See `Executor`."""
+        return self.jobs or max(1, int(sum(each.get("CPU", 0) for each in self._machines())))
+
+    @property
+    def threads(self) -> int:
+        """How many a task uses: its share of the processors, all on one machine."""
+        processors = [int(each.get("CPU", 0)) for each in self._machines()]
+        return max(1, min(sum(processors) // self.room, max(processors, default=1)))
+
+    def _machines(self) -> list[Mapping[str, float]]:
+        """What each machine of the cluster has."""
+        return [each["Resources"] for each in self._ray.nodes() if each["Alive"]]
+
+    def _open(self) -> None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
+        try:
+            import ray  # noqa: PLC0415 (it takes a second to load, and is optional)
+        except ImportError:
+            raise ExecutorError(
+                "running on Ray needs the package ray, which is not installed; pip install 'rarenode[cluster]'"
+            ) from None
+        self._ray = ray
+        if ray.is_initialized():
+            return
+        address = self.address or os.environ.get("RAY_ADDRESS")
+        here = {"num_cpus": available_threads(), "object_store_memory": STORE_BYTES, "include_dashboard": False}
+        try:
+            ray.init(address or "local", log_to_driver=False, logging_level="error", **({} if address else here))
+            self._is_mine = True
+        except (OSError, RuntimeError, ValueError, ImportError) as error:
+            where = "on this machine" if address is None else f"at {address}"
+            raise ExecutorError(f"there is no Ray {where}: {error}") from None
+
+    def _close(self) -> None:
+        for reference in self._references:
+            with suppress(Exception):  # whatever is wrong with the cluster, it is over
+                self._ray.cancel(reference, force=True)
+        self._references.clear()
+        self._shared.clear()
+        if self._is_mine:
+            self._is_mine = False
+            self._ray.shutdown()
+
+    def _begin(self, task: Task) -> None:
+        folder = None if task.folder is None else _Folder.of(task.folder)
+        machines = self._machines()
+        most = [max((each.get(what, 0.0) for each in machines), default=0.0) for what in ("CPU", "memory")]
+        # What no machine has would be waited for without end.
+        needs = {
+            "num_gpus": task.gpus,
+            "num_cpus": max(1, min(task.threads or self.threads, int(most[0]) or 1)),
+            "memory": int(min(task.memory, most[1])),
+        }
+        remote = self._ray.remote(run_task).options(name=task.name, max_retries=0, **needs)
+        pack = self._ray.cloudpickle.dumps
+        packed = pack((task.function, *task.arguments))
+        arguments = (__version__, _environment(), needs["num_cpus"], folder, packed, self._share(task.shared))
+        self._references[remote.remote(*arguments)] = task, folder
+
+    def _share(self, value: Any) -> Any:
+        """The packed value, which travels only once."""
+        if value is None:
+            return None
+        if id(value) not in self._shared:  # the value is kept, so that no other gets its id
+            self._shared[id(value)] = value, self._ray.put(self._ray.cloudpickle.dumps(value))
+        return self._shared[id(value)][1]
+
+    def _outcomes(self, seconds: float) -> list[tuple[Task, Result | Lost]]:
+        if not self._references:
+            return []
+        references = list(self._references)
+        try:
+            ready, _ = self._ray.wait(references, num_returns=1, timeout=seconds)
+            if ready:
+                ready, _ = self._ray.wait(references, num_returns=len(references), timeout=0)
+        except (self._ray.exceptions.RayError, ConnectionError) as error:
+            raise ExecutorError(f"the connection to Ray is lost ({error}); what is done is kept") from None
+        return [self._outcome(reference, *self._references.pop(reference)) for reference in ready]
+
+    def _outcome(self, reference: Any, task: Task, folder: _Folder | None) -> tuple[Task, Result | Lost]:
+        errors = self._ray.exceptions
+        lost = (
+            errors.WorkerCrashedError,
+            errors.OutOfMemoryError,
+            errors.NodeDiedError,
+            errors.LocalRayletDiedError,
+            errors.ObjectLostError,
+        )
+        try:
+            outcome, content = self._ray.get(reference)
+        except errors.TaskCancelledError:
+            return task, Result(task, error=Interrupted(f"{task.name}: stopped"))
+        except lost as error:
+            return task, Lost(f"its worker is lost ({type(error).__name__})")
+        except errors.RayError as error:
+            problem = str(error).strip().splitlines()[-1]
+            return task, Result(task, error=ExecutorError(f"Ray could not run it: {problem}"))
+        if folder is not None:
+            folder.take_back(content)
+        result: Result = outcome.result(task)
+        return task, result
+
+    def _interrupt(self) -> None:
+        for reference in self._references:
+            self._ray.cancel(reference, force=False)
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """The folder of a task, as it travels: a worker that finds the mark in it shares the disk."""
+
+    path: Path
+    mark: str
+    content: Mapping[str, bytes]
+
+    @classmethod
+    def of(cls, path: Path) -> _Folder:
+        """A folder of this machine, which is created."""
+        path.mkdir(parents=True, exist_ok=True)
+        folder = cls(path.resolve(), f".{uuid4().hex}", _files_in(path))
+        (path / folder.mark).touch()
+        return folder
+
+    def take_back(self, content: Mapping[str, bytes] | None) -> None:
+        """Write what a worker left; None if it worked in this very folder."""
+        (self.path / self.mark).unlink(missing_ok=True)
+        if content is None:
+            return
+        _write(self.path, content)
+        for name in self.content.keys() - content.keys():
+            (self.path / name).unlink(missing_ok=True)
+
+
+def run_task(
+    version: str,
+    environment: Mapping[str, str],
+    threads: int,
+    folder: _Folder | None,
+    packed: bytes,
+    shared: bytes | None,
+) -> tuple[Outcome, Mapping[str, bytes] | None]:
+    """Run a task in a worker of Ray, and return what became of it, and the files of its folder that must travel."""
+    if version != __version__:
+        problem = f"a worker has rarenode {__version__}, and this machine {version}; install the same everywhere"
+        return Outcome(error=ExecutorError(problem)), None
+    for name, value in environment.items():
+        os.environ.setdefault(name, value)
+
+    def unpack() -> tuple[Any, ...]:
+        function, *arguments = pickle.loads(packed)  # noqa: S301 (from the driver, as this very function is)
+        return (function, *(() if shared is None else (pickle.loads(shared),)), *arguments)  # noqa: S301
+
+    if folder is None or (folder.path / folder.mark).exists():
+        return call(unpack, None if folder is None else folder.path, threads), None
+    with TemporaryDirectory(prefix="rarenode-") as here:
+        _write(Path(here), folder.content)
+        outcome = call(unpack, Path(here), threads)
+        return outcome, _files_in(Path(here))
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith(OURS)}
+
+
+def _files_in(folder: Path) -> dict[str, bytes]:
+    """The files in a folder and in those below, by their names in it."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def _write(folder: Path, content: Mapping[str, bytes]) -> None:
+    for name, data in content.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as (part,):
+            part.write_bytes(data)
