@@ -56,7 +56,7 @@ class TestAll:
             assert not executor.running
         assert [found[task].get() for task in tasks[:5]] == [10, 11, 12, 13, 14]
         assert [found[task].get() for task in tasks[6:]] == [1000, 1001]
-        with pytest.raises(ValueError, match="^no$"):
+        with pytest.raises(ValueError, match=r"^no$"):
             found[tasks[5]].get()
 
     def test_it_can_be_used_again(self, make: Make) -> None:
@@ -79,7 +79,7 @@ class TestAll:
     def test_an_error_of_the_caller_stops_what_is_running(self, make_apart: Make, tmp_path: Path) -> None:
         begun, folder = tmp_path / "begun", tmp_path / "folder"
         started = time.monotonic()
-        with pytest.raises(RuntimeError, match="^mine$"), make_apart() as executor:
+        with pytest.raises(RuntimeError, match=r"^mine$"), make_apart() as executor:
             executor.start(Task("one", work.until_stopped, (begun,), folder=folder))
             wait_until(begun)
             raise RuntimeError("mine")
@@ -108,12 +108,11 @@ class TestApart:
     def test_what_cannot_travel(self, make_apart: Make) -> None:
         with make_apart() as executor:
             results = [
-                next(iter(executor.run([task])))
-                for task in (Task("odd", work.fail_oddly), Task("a lock", work.lock))
+                next(iter(executor.run([task]))) for task in (Task("odd", work.fail_oddly), Task("a lock", work.lock))
             ]
-        with pytest.raises(RuntimeError, match="Odd: odd error"):
+        with pytest.raises(RuntimeError, match="OddError: odd error"):
             results[0].get()
-        with pytest.raises(ExecutorError, match="cannot pickle '_thread.lock' object"):
+        with pytest.raises(ExecutorError, match=r"cannot pickle '_thread\.lock' object"):
             results[1].get()
 
     def test_a_task_has_its_threads(self, make_apart: Make) -> None:
@@ -165,6 +164,15 @@ class TestApart:
 
 
 class TestProcesses:
+    def test_few_tasks_share_all_processors(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("rarenode.executors.processes.available_threads", lambda: 12)
+        executor = Processes(6)
+        assert (executor.room, executor.threads) == (6, 2)
+        executor.expect(3)
+        assert (executor.room, executor.threads) == (3, 4)
+        executor.expect(100)
+        assert (executor.room, executor.threads) == (6, 2)
+
     def test_one_process_takes_several_tasks_and_none_is_left(self) -> None:
         with Processes(1) as executor:
             (first,), (second,) = ({each.get() for each in executor.run([Task("", work.process)])} for _ in range(2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -24,7 +25,7 @@ def fail(text: str) -> None:
     raise ValueError(text)
 
 
-class Odd(Exception):
+class OddError(Exception):
     """Cannot be pickled with its arguments."""
 
     def __init__(self, one: str, two: str) -> None:
@@ -32,7 +33,7 @@ class Odd(Exception):
 
 
 def fail_oddly() -> None:
-    raise Odd("odd", "error")
+    raise OddError("odd", "error")
 
 
 def warn(text: str) -> str:
@@ -79,10 +80,8 @@ def stubborn(begun: Path) -> None:
     """Goes on in spite of Ctrl-C."""
     begun.touch()
     while True:
-        try:
+        with contextlib.suppress(KeyboardInterrupt):
             time.sleep(60)
-        except KeyboardInterrupt:
-            pass
 
 
 def dies_at_first(begun: Path, deaths: int) -> int:

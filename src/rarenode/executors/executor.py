@@ -86,11 +86,12 @@ class Executor(ABC):
     def __init__(self) -> None:
         self._losses: Counter[Task] = Counter()
         self._running: dict[Task, None] = {}
-        self._is_stopping = False
+        self._expected: int | None = None
+        self._last: float | None = None
 
     def __enter__(self) -> Self:
         self._losses.clear()
-        self._is_stopping = False
+        self._last = None
         self._open()
         return self
 
@@ -101,8 +102,7 @@ class Executor(ABC):
             with suppress(KeyboardInterrupt):  # a second Ctrl-C does not wait for checkpoints
                 if self._running:
                     self.interrupt()
-                last = monotonic() + GRACE
-                while self._running and monotonic() < last:
+                while self._running:
                     self.wait(1.0)
         finally:
             self._running.clear()
@@ -113,15 +113,24 @@ class Executor(ABC):
         """The tasks that were started and have no result yet."""
         return tuple(self._running)
 
+    def expect(self, tasks: int) -> None:
+        """Say how many tasks there are at most: few ones may use more processors each."""
+        self._expected = tasks
+
     @property
-    @abstractmethod
     def room(self) -> int:
         """How many tasks can run side by side."""
+        return self._places if self._expected is None else max(1, min(self._places, self._expected))
 
     @property
     def has_room(self) -> bool:
         """Whether another task should be started now."""
-        return not self._is_stopping and len(self._running) < self.room
+        return not self.is_stopping and len(self._running) < self.room
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether tasks were interrupted."""
+        return self._last is not None
 
     def start(self, task: Task) -> None:
         """Start a task."""
@@ -136,6 +145,10 @@ class Executor(ABC):
             result = self._after_loss(task, outcome) if isinstance(outcome, Lost) else outcome
             if result is not None:
                 results.append(result)
+        if self._running and self._last is not None and monotonic() >= self._last:
+            results += [Result(task, error=Interrupted(f"{task.name}: stopped")) for task in self._running]
+            self._running.clear()
+            self._close()
         return results
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Result]:
@@ -148,12 +161,13 @@ class Executor(ABC):
 
     def interrupt(self) -> None:
         """Make running tasks stop; those that keep checkpoints save one. Their errors are `Interrupted`."""
-        self._is_stopping = True
-        self._interrupt()
+        if self._last is None:
+            self._last = monotonic() + GRACE
+            self._interrupt()
 
     def _after_loss(self, task: Task, how: str) -> Result | None:
         """Begin a task again whose worker is lost, unless that has been tried often enough."""
-        if self._is_stopping:
+        if self.is_stopping:
             return Result(task, error=Interrupted(f"{task.name}: stopped, and {how}"))
         self._losses[task] += 1
         if self._losses[task] == ATTEMPTS:
@@ -169,6 +183,11 @@ class Executor(ABC):
 
     def _close(self) -> None:  # noqa: B027
         """End everything that is still running."""
+
+    @property
+    @abstractmethod
+    def _places(self) -> int:
+        """How many tasks can run side by side, if there are enough."""
 
     @abstractmethod
     def _begin(self, task: Task) -> None:

@@ -15,8 +15,7 @@ class Here(Executor):
     here: ClassVar[bool] = True
 
     @property
-    def room(self) -> int:
-        """See `Executor`."""
+    def _places(self) -> int:
         return 1
 
     def _begin(self, task: Task) -> None:
@@ -26,7 +25,7 @@ class Here(Executor):
         return [(task, self._result(task)) for task in self.running]
 
     def _result(self, task: Task) -> Result:
-        if self._is_stopping:
+        if self.is_stopping:
             return Result(task, error=Interrupted(f"{task.name}: stopped"))
         try:
             return Result(task, apply(task.function, task.all_arguments, task.folder))

@@ -46,8 +46,7 @@ class OnRay(Executor):
         self._is_mine = False
 
     @property
-    def room(self) -> int:
-        """See `Executor`."""
+    def _places(self) -> int:
         return self.jobs or max(1, int(sum(each.get("CPU", 0) for each in self._machines())))
 
     @property

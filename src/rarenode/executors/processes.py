@@ -36,14 +36,13 @@ class Processes(Executor):
         self._messages: SimpleQueue[tuple[_Worker, Outcome | None]] = SimpleQueue()
 
     @property
-    def room(self) -> int:
-        """See `Executor`."""
+    def _places(self) -> int:
         return self.jobs
 
     @property
     def threads(self) -> int:
         """How many a task uses."""
-        return max(1, available_threads() // self.jobs)
+        return max(1, available_threads() // self.room)
 
     def _begin(self, task: Task) -> None:
         try:
@@ -122,7 +121,7 @@ class _Worker:
                 with suppress(OSError):  # what could not be written is of no use any more
                     stream.close()
         if code == -signal.SIGKILL:
-            return "its process was killed, most likely because memory ran out"
+            return "its process was killed, most likely because memory ran out (fewer jobs side by side need less)"
         return f"its process ended with {f'signal {-code}' if code < 0 else f'exit code {code}'}"
 
     def _send(self, message: Any) -> None:
