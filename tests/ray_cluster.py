@@ -11,6 +11,8 @@ import pytest
 
 STORE = 80 << 20
 """Bytes of memory for objects, on each node."""
+LITTLE, MUCH = 2 << 30, 8 << 30
+"""Bytes of memory for tasks, of the first and of the second node."""
 
 
 class RayCluster:
@@ -22,7 +24,12 @@ class RayCluster:
 
         self.cluster = Cluster(
             initialize_head=True,
-            head_node_args={"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False},
+            head_node_args={
+                "num_cpus": 1,
+                "memory": LITTLE,
+                "object_store_memory": STORE,
+                "include_dashboard": False,
+            },
         )
         self.second: Any = None
         self.add_second()
@@ -32,7 +39,7 @@ class RayCluster:
     def add_second(self) -> None:
         """Add the second node, unless it is there."""
         if self.second is None:
-            self.second = self.cluster.add_node(num_cpus=1, num_gpus=1, object_store_memory=STORE)
+            self.second = self.cluster.add_node(num_cpus=1, num_gpus=1, memory=MUCH, object_store_memory=STORE)
 
     def kill_second(self) -> None:
         """Kill the second node, as a power failure would."""

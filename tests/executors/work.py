@@ -49,8 +49,15 @@ def threads() -> tuple[int, int]:
     return numba.get_num_threads(), torch.get_num_threads()
 
 
-def visible_gpus() -> str | None:
-    return os.environ.get("CUDA_VISIBLE_DEVICES")
+def variable(name: str) -> str | None:
+    return os.environ.get(name)
+
+
+def node_and_gpus() -> tuple[str, str | None]:
+    """The node of Ray on which this runs, and the GPUs that it may use."""
+    import ray
+
+    return ray.get_runtime_context().get_node_id(), os.environ.get("CUDA_VISIBLE_DEVICES")
 
 
 def wait_for(path: Path) -> str:
@@ -70,10 +77,18 @@ def until_stopped(begun: Path, folder: Path) -> None:
         raise
 
 
-def endless(begun: Path) -> None:
-    begun.touch()
-    while True:
+def stops_at_once(folder: Path) -> None:
+    (folder / "checkpoint").write_text("saved")
+    raise KeyboardInterrupt
+
+
+def ends_when_begun_again(begun: Path) -> int:
+    """Waits for ever, the first time."""
+    before = len(list(begun.iterdir()))
+    (begun / str(before)).touch()
+    while not before:
         time.sleep(0.02)
+    return before + 1
 
 
 def stubborn(begun: Path) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Mapping
+import socket
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +42,7 @@ class OnRay(Executor):
     def __init__(self, address: str | None = None, jobs: int | None = None) -> None:
         super().__init__()
         self.address, self.jobs = address, jobs
-        self._references: dict[Any, tuple[Task, _Folder | None]] = {}
+        self._begun: dict[Any, _Begun] = {}
         self._shared: dict[int, tuple[Any, Any]] = {}
         self._is_mine = False
 
@@ -73,6 +74,8 @@ class OnRay(Executor):
         address = self.address or os.environ.get("RAY_ADDRESS")
         here = {"num_cpus": available_threads(), "object_store_memory": STORE_BYTES, "include_dashboard": False}
         try:
+            if address is not None and ":" in address:
+                _require_listener(address)
             ray.init(address or "local", log_to_driver=False, logging_level="error", **({} if address else here))
             self._is_mine = True
         except (OSError, RuntimeError, ValueError, ImportError) as error:
@@ -80,30 +83,31 @@ class OnRay(Executor):
             raise ExecutorError(f"there is no Ray {where}: {error}") from None
 
     def _close(self) -> None:
-        for reference in self._references:
+        for reference in self._begun:
             with suppress(Exception):  # whatever is wrong with the cluster, it is over
                 self._ray.cancel(reference, force=True)
-        self._references.clear()
+        self._begun.clear()
         self._shared.clear()
         if self._is_mine:
             self._is_mine = False
             self._ray.shutdown()
 
     def _begin(self, task: Task) -> None:
-        folder = None if task.folder is None else _Folder.of(task.folder)
         machines = self._machines()
-        most = [max((each.get(what, 0.0) for each in machines), default=0.0) for what in ("CPU", "memory")]
-        # What no machine has would be waited for without end.
-        needs = {
-            "num_gpus": task.gpus,
-            "num_cpus": max(1, min(task.threads or self.threads, int(most[0]) or 1)),
-            "memory": int(min(task.memory, most[1])),
-        }
-        remote = self._ray.remote(run_task).options(name=task.name, max_retries=0, **needs)
-        pack = self._ray.cloudpickle.dumps
-        packed = pack((task.function, *task.arguments))
-        arguments = (__version__, _environment(), needs["num_cpus"], folder, packed, self._share(task.shared))
-        self._references[remote.remote(*arguments)] = task, folder
+        if task.gpus > max((each.get("GPU", 0) for each in machines), default=0):
+            raise ExecutorError(
+                f"{task.name} needs a GPU, and no machine of the Ray cluster has one; set device to cpu"
+            )
+        # What no machine has would be waited for without end. The memory is an estimate anyway.
+        threads = max(1, min(task.threads or self.threads, _most("CPU", machines)))
+        memory = min(task.memory, _most("memory", machines))
+        folder = None if task.folder is None else _Folder.of(task.folder)
+        packed = self._ray.cloudpickle.dumps((task.function, *task.arguments))
+        remote = self._ray.remote(run_task).options(
+            name=task.name, max_retries=0, num_cpus=threads, num_gpus=task.gpus, memory=memory
+        )
+        reference = remote.remote(__version__, _environment(), threads, folder, packed, self._share(task.shared))
+        self._begun[reference] = _Begun(task, folder, threads, memory)
 
     def _share(self, value: Any) -> Any:
         """The packed value, which travels only once."""
@@ -114,18 +118,34 @@ class OnRay(Executor):
         return self._shared[id(value)][1]
 
     def _outcomes(self, seconds: float) -> list[tuple[Task, Result | Lost]]:
-        if not self._references:
+        if not self._begun:
             return []
-        references = list(self._references)
+        references = list(self._begun)
         try:
             ready, _ = self._ray.wait(references, num_returns=1, timeout=seconds)
             if ready:
                 ready, _ = self._ray.wait(references, num_returns=len(references), timeout=0)
+            else:
+                self._fit_again()
         except (self._ray.exceptions.RayError, ConnectionError) as error:
             raise ExecutorError(f"the connection to Ray is lost ({error}); what is done is kept") from None
-        return [self._outcome(reference, *self._references.pop(reference)) for reference in ready]
+        return [(begun.task, self._outcome(reference, begun)) for reference, begun in self._popped(ready)]
 
-    def _outcome(self, reference: Any, task: Task, folder: _Folder | None) -> tuple[Task, Result | Lost]:
+    def _popped(self, references: Iterable[Any]) -> Iterator[tuple[Any, _Begun]]:
+        return ((reference, self._begun.pop(reference)) for reference in references)
+
+    def _fit_again(self) -> None:
+        """Begin again what waits for more than any machine has, since the one that had it is gone."""
+        machines = self._machines()
+        threads, memory = _most("CPU", machines), _most("memory", machines)
+        too_large = [ref for ref, begun in self._begun.items() if begun.threads > threads or begun.memory > memory]
+        if threads and not self.is_stopping:
+            for reference, begun in self._popped(too_large):
+                self._ray.cancel(reference, force=True)
+                begun.end()
+                self._begin(begun.task)
+
+    def _outcome(self, reference: Any, begun: _Begun) -> Result | Lost:
         errors = self._ray.exceptions
         lost = (
             errors.WorkerCrashedError,
@@ -134,22 +154,23 @@ class OnRay(Executor):
             errors.LocalRayletDiedError,
             errors.ObjectLostError,
         )
+        content: Mapping[str, bytes] | None = None
         try:
             outcome, content = self._ray.get(reference)
         except errors.TaskCancelledError:
-            return task, Result(task, error=Interrupted(f"{task.name}: stopped"))
+            return Result(begun.task, error=Interrupted(f"{begun.task.name}: stopped"))
         except lost as error:
-            return task, Lost(f"its worker is lost ({type(error).__name__})")
+            return Lost(f"its worker is lost ({type(error).__name__})")
         except errors.RayError as error:
             problem = str(error).strip().splitlines()[-1]
-            return task, Result(task, error=ExecutorError(f"Ray could not run it: {problem}"))
-        if folder is not None:
-            folder.take_back(content)
-        result: Result = outcome.result(task)
-        return task, result
+            return Result(begun.task, error=ExecutorError(f"Ray could not run it: {problem}"))
+        finally:
+            begun.end(content)
+        result: Result = outcome.result(begun.task)
+        return result
 
     def _interrupt(self) -> None:
-        for reference in self._references:
+        for reference in self._begun:
             self._ray.cancel(reference, force=False)
 
 
@@ -170,13 +191,28 @@ class _Folder:
         return folder
 
     def take_back(self, content: Mapping[str, bytes] | None) -> None:
-        """Write what a worker left; None if it worked in this very folder."""
+        """Write what a worker left that worked elsewhere; None if it worked in this very folder, or is lost."""
         (self.path / self.mark).unlink(missing_ok=True)
         if content is None:
             return
         _write(self.path, content)
         for name in self.content.keys() - content.keys():
             (self.path / name).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """A task that Ray has, and what was asked for it."""
+
+    task: Task
+    folder: _Folder | None
+    threads: int
+    memory: int
+
+    def end(self, content: Mapping[str, bytes] | None = None) -> None:
+        """See `_Folder.take_back`."""
+        if self.folder is not None:
+            self.folder.take_back(content)
 
 
 def run_task(
@@ -204,6 +240,22 @@ def run_task(
         _write(Path(here), folder.content)
         outcome = call(unpack, Path(here), threads)
         return outcome, _files_in(Path(here))
+
+
+def _most(what: str, machines: Iterable[Mapping[str, float]]) -> int:
+    """As much as the machine has that has most of it."""
+    return int(max((each.get(what, 0.0) for each in machines), default=0.0))
+
+
+def _require_listener(address: str) -> None:
+    """Make sure that something listens there; Ray itself tries for minutes.
+
+    Raises:
+        OSError: nothing does.
+        ValueError: it is no address.
+    """
+    host, _, port = address.rpartition("//")[2].partition("/")[0].rpartition(":")
+    socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
 def _environment() -> dict[str, str]:

@@ -77,6 +77,8 @@ class Run:
         callback: Callback | None = None,
         progress: Progress | None = None,
         root: Path | str | None = None,
+        on: str = "local",
+        jobs: int | None = None,
     ) -> Self:
         """Train a model, and save it in a folder.
 
@@ -98,6 +100,10 @@ class Run:
             callback: is called after every step and epoch.
             progress: shows how far the embedding of pictures is.
             root: the folder that holds the datasets of the catalogue.
+            on: where models of folds (``cv``) are trained: ``local``, ``ray``, or the address of a Ray cluster; see
+                `rarenode.executors.make_executor`. The result is the same everywhere, and a run may be resumed
+                elsewhere.
+            jobs: how many of them side by side; they share the processors. None: one on this machine, all on Ray.
 
         Raises:
             ResumeError: the folder contains another run, or this one and ``resume`` is not set.
@@ -120,6 +126,8 @@ class Run:
             callback=callback,
             progress=progress,
             root=root,
+            on=on,
+            jobs=jobs,
         )
         return run
 
