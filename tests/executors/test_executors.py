@@ -201,6 +201,13 @@ class TestProcesses:
             list(executor.run([Task("local", lambda: None)]))
         assert time.monotonic() - started < SOON
 
+    def test_a_worker_keeps_what_tasks_share(self) -> None:
+        first, second = [0], [10]
+        tasks = [Task("", work.append, (number,), shared) for number, shared in ((1, first), (2, first), (3, second))]
+        with Processes(1) as executor:
+            assert [each.get() for each in executor.run(tasks)] == [[0, 1], [0, 1, 2], [10, 3]]
+        assert (first, second) == ([0], [10])
+
     def test_a_script_needs_no_guard(self, tmp_path: Path) -> None:
         """Workers do not run the program that started them."""
         script = tmp_path / "script.py"

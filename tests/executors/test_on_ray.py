@@ -6,16 +6,21 @@ import pickle
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rarenode.errors import ExecutorError, Interrupted
 from rarenode.executors import OnRay, Task
 from rarenode.executors.on_ray import _Folder, run_task
-from rarenode.executors.worker import Outcome
+from rarenode.executors.worker import Outcome, Parcel
 from rarenode.version import __version__
 from tests.executors import work
 from tests.ray_cluster import MUCH, RayCluster
+
+
+def parcel(*content: Any) -> Parcel:
+    return Parcel(pickle.dumps(content), 1, None, None)
 
 
 def far_away(folder: Path, task: Task) -> Outcome:
@@ -23,8 +28,7 @@ def far_away(folder: Path, task: Task) -> Outcome:
     assert task.folder is not None
     here = _Folder.of(task.folder)
     there = replace(here, path=Path("/nowhere"))
-    packed = pickle.dumps((task.function, *task.arguments))
-    outcome, content = run_task(__version__, {}, 1, there, packed, None)
+    outcome, content = run_task(__version__, {}, there, parcel(task.function, *task.arguments), None)
     assert content is not None
     here.take_back(content)
     return outcome
@@ -50,7 +54,7 @@ class TestFolders:
 
 
 def test_versions_must_agree() -> None:
-    outcome, _ = run_task("0.0.0", {}, 1, None, pickle.dumps((work.add, 1, 2)), None)
+    outcome, _ = run_task("0.0.0", {}, None, parcel(work.add, 1, 2), None)
     with pytest.raises(ExecutorError, match=r"a worker has rarenode .*, and this machine 0\.0\.0; install the same"):
         raise outcome.error or AssertionError
 
@@ -60,8 +64,7 @@ def test_environment_variables_of_a_worker_come_first(monkeypatch: pytest.Monkey
     monkeypatch.delenv("RARENODE_CACHE", raising=False)
     environment = {"RARENODE_DATA": "driver's", "RARENODE_CACHE": "driver's"}
     outcomes = [
-        run_task(__version__, environment, 1, None, pickle.dumps((work.variable, name)), None)[0].value
-        for name in environment
+        run_task(__version__, environment, None, parcel(work.variable, name), None)[0].value for name in environment
     ]
     monkeypatch.delenv("RARENODE_CACHE")
     assert outcomes == ["mine", "driver's"]

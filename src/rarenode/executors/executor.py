@@ -22,6 +22,7 @@ from pathlib import Path
 from time import monotonic
 from types import TracebackType
 from typing import Any, ClassVar, Self
+from uuid import uuid4
 
 from rarenode.errors import Interrupted, WorkerLostError
 
@@ -40,7 +41,7 @@ class Task:
     function: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
     shared: Any = None
-    """The first argument, if it is not None: one that many tasks have, and that travels to a cluster only once."""
+    """The first argument, if it is not None: one that many tasks have. A worker unpacks it once and keeps it."""
     threads: int | None = None
     """None: its share of the processors."""
     gpus: int = 0
@@ -85,6 +86,7 @@ class Executor(ABC):
 
     def __init__(self) -> None:
         self._losses: Counter[Task] = Counter()
+        self._keys: dict[int, tuple[Any, str]] = {}
         self._running: dict[Task, None] = {}
         self._expected: int | None = None
         self._last: float | None = None
@@ -106,6 +108,7 @@ class Executor(ABC):
                     self.wait(1.0)
         finally:
             self._running.clear()
+            self._keys.clear()
             self._close()
 
     @property
@@ -164,6 +167,12 @@ class Executor(ABC):
         if self._last is None:
             self._last = monotonic() + GRACE
             self._interrupt()
+
+    def _key(self, shared: Any) -> str:
+        """What tells an object from others that tasks share."""
+        if id(shared) not in self._keys:  # the object is kept, so that no other gets its id
+            self._keys[id(shared)] = shared, uuid4().hex
+        return self._keys[id(shared)][1]
 
     def _after_loss(self, task: Task, how: str) -> Result | None:
         """Begin a task again whose worker is lost, unless that has been tried often enough."""

@@ -7,11 +7,10 @@ them. Where machines do share the disk, a task works in its folder directly, and
 from __future__ import annotations
 
 import os
-import pickle
 import socket
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,7 +20,7 @@ from rarenode._io.files import replacing
 from rarenode.engines import available_threads
 from rarenode.errors import ExecutorError, Interrupted
 from rarenode.executors.executor import Executor, Lost, Result, Task
-from rarenode.executors.worker import Outcome, call
+from rarenode.executors.worker import Outcome, Parcel, call
 from rarenode.version import __version__
 
 STORE_BYTES = 1 << 30
@@ -43,7 +42,7 @@ class OnRay(Executor):
         super().__init__()
         self.address, self.jobs = address, jobs
         self._begun: dict[Any, _Begun] = {}
-        self._shared: dict[int, tuple[Any, Any]] = {}
+        self._shared: dict[str, Any] = {}
         self._is_mine = False
 
     @property
@@ -106,16 +105,16 @@ class OnRay(Executor):
         remote = self._ray.remote(run_task).options(
             name=task.name, max_retries=0, num_cpus=threads, num_gpus=task.gpus, memory=memory
         )
-        reference = remote.remote(__version__, _environment(), threads, folder, packed, self._share(task.shared))
+        key = None if task.shared is None else self._key(task.shared)
+        parcel = Parcel(packed, threads, key, None)
+        reference = remote.remote(__version__, _environment(), folder, parcel, self._share(key, task.shared))
         self._begun[reference] = _Begun(task, folder, threads, memory)
 
-    def _share(self, value: Any) -> Any:
-        """The packed value, which travels only once."""
-        if value is None:
-            return None
-        if id(value) not in self._shared:  # the value is kept, so that no other gets its id
-            self._shared[id(value)] = value, self._ray.put(self._ray.cloudpickle.dumps(value))
-        return self._shared[id(value)][1]
+    def _share(self, key: str | None, value: Any) -> Any:
+        """The packed value, which travels to each machine only once."""
+        if key is not None and key not in self._shared:
+            self._shared[key] = self._ray.put(self._ray.cloudpickle.dumps(value))
+        return None if key is None else self._shared[key]
 
     def _outcomes(self, seconds: float) -> list[tuple[Task, Result | Lost]]:
         if not self._begun:
@@ -216,12 +215,7 @@ class _Begun:
 
 
 def run_task(
-    version: str,
-    environment: Mapping[str, str],
-    threads: int,
-    folder: _Folder | None,
-    packed: bytes,
-    shared: bytes | None,
+    version: str, environment: Mapping[str, str], folder: _Folder | None, parcel: Parcel, shared: bytes | None
 ) -> tuple[Outcome, Mapping[str, bytes] | None]:
     """Run a task in a worker of Ray, and return what became of it, and the files of its folder that must travel."""
     if version != __version__:
@@ -229,16 +223,12 @@ def run_task(
         return Outcome(error=ExecutorError(problem)), None
     for name, value in environment.items():
         os.environ.setdefault(name, value)
-
-    def unpack() -> tuple[Any, ...]:
-        function, *arguments = pickle.loads(packed)  # noqa: S301 (from the driver, as this very function is)
-        return (function, *(() if shared is None else (pickle.loads(shared),)), *arguments)  # noqa: S301
-
+    parcel = replace(parcel, shared=shared)
     if folder is None or (folder.path / folder.mark).exists():
-        return call(unpack, None if folder is None else folder.path, threads), None
+        return call(parcel, None if folder is None else folder.path), None
     with TemporaryDirectory(prefix="rarenode-") as here:
         _write(Path(here), folder.content)
-        outcome = call(unpack, Path(here), threads)
+        outcome = call(parcel, Path(here))
         return outcome, _files_in(Path(here))
 
 

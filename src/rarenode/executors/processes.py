@@ -16,7 +16,7 @@ from typing import Any
 from rarenode.engines import available_threads
 from rarenode.errors import ArgumentError, ExecutorError
 from rarenode.executors.executor import Executor, Lost, Result, Task
-from rarenode.executors.worker import INTERRUPT, Outcome, send
+from rarenode.executors.worker import INTERRUPT, Outcome, Parcel, send
 
 SERVE = "from rarenode.executors.worker import serve; serve()"
 
@@ -45,15 +45,17 @@ class Processes(Executor):
         return max(1, available_threads() // self.room)
 
     def _begin(self, task: Task) -> None:
+        worker = next((each for each in self._workers if each.task is None), None)
+        key = None if task.shared is None else self._key(task.shared)
         try:
-            packed = pickle.dumps((task.function, *task.all_arguments))
+            packed = pickle.dumps((task.function, *task.arguments))
+            shared = None if key is None or (worker and worker.key == key) else pickle.dumps(task.shared)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise ExecutorError(f"{task.name} cannot be sent to another process: {error}") from None
-        worker = next((each for each in self._workers if each.task is None), None)
         if worker is None:
             worker = _Worker(self._messages)
             self._workers.append(worker)
-        worker.begin(task, packed, min(task.threads or self.threads, available_threads()))
+        worker.begin(task, Parcel(packed, min(task.threads or self.threads, available_threads()), key, shared))
 
     def _outcomes(self, seconds: float) -> list[tuple[Task, Result | Lost]]:
         found: list[tuple[Task, Result | Lost]] = []
@@ -87,6 +89,7 @@ class _Worker:
 
     def __init__(self, messages: SimpleQueue[tuple[_Worker, Outcome | None]]) -> None:
         self.task: Task | None = None
+        self.key: str | None = None
         # It finds modules where this process does, and is not in the group that Ctrl-C in a terminal reaches.
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
         self.process = subprocess.Popen(  # noqa: S603 (it is this very Python)
@@ -94,15 +97,16 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
-            start_new_session=True,
+            process_group=0,
         )
         self.receiver = Thread(target=self._receive, args=(messages,), daemon=True)
         self.receiver.start()
 
-    def begin(self, task: Task, packed: bytes, threads: int) -> None:
+    def begin(self, task: Task, parcel: Parcel) -> None:
         """Send it a task."""
         self.task = task
-        self._send((packed, task.folder, threads))
+        self.key = parcel.key or self.key
+        self._send((parcel, task.folder))
 
     def interrupt(self) -> None:
         """Stop the task that it has."""

@@ -12,7 +12,6 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Thread
@@ -26,6 +25,32 @@ from rarenode.executors.executor import GRACE, Result, Task
 
 INTERRUPT = None
 """What a worker process gets in place of a task, to stop the one that it has."""
+_kept: dict[str, Any] = {}
+"""Key -> the object that the tasks of this worker share; one at most."""
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A task as it travels."""
+
+    packed: bytes
+    """The function and its arguments."""
+    threads: int
+    key: str | None
+    """Of the object that it shares with other tasks, if it does."""
+    shared: bytes | None
+    """That object, unless the worker has it."""
+
+    def unpack(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """The function and its arguments, as `Task.all_arguments` has them."""
+        function, *arguments = pickle.loads(self.packed)  # noqa: S301 (from the process that started this one)
+        if self.key is None:
+            return function, tuple(arguments)
+        if self.key not in _kept:
+            assert self.shared is not None  # noqa: S101 (it is left out for workers that have it)
+            _kept.clear()
+            _kept[self.key] = pickle.loads(self.shared)  # noqa: S301
+        return function, (_kept[self.key], *arguments)
 
 
 @dataclass(frozen=True)
@@ -54,26 +79,20 @@ def apply(function: Callable[..., Any], arguments: tuple[Any, ...], folder: Path
         return function(*arguments, folder=folder)
 
 
-def call(unpack: Callable[[], tuple[Any, ...]], folder: Path | None, threads: int) -> Outcome:
-    """Run a task in this process, which is a worker.
-
-    Args:
-        unpack: returns the function and its arguments.
-        folder: of the task.
-        threads: at most.
-    """
+def call(parcel: Parcel, folder: Path | None) -> Outcome:
+    """Run a task in this process, which is a worker, in its folder."""
     value: Any = None
     error: Exception | None = None
-    with warnings.catch_warnings(record=True) as issued, limited_threads(threads, compiled=True):
+    with warnings.catch_warnings(record=True) as issued, limited_threads(parcel.threads, compiled=True):
         try:
             try:
-                function, *arguments = unpack()
+                function, arguments = parcel.unpack()
             except (AttributeError, ImportError, pickle.UnpicklingError) as problem:
                 raise ExecutorError(
                     f"a worker cannot read its task ({problem}): classes and functions that it uses must be in a "
                     "module that workers can import"
                 ) from None
-            value = apply(function, tuple(arguments), folder, GRACE)
+            value = apply(function, arguments, folder, GRACE)
         except Interrupted as stopped:
             error = stopped
         except KeyboardInterrupt:
@@ -102,13 +121,12 @@ def serve() -> None:
     """
     results = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a task prints is no result
-    tasks: SimpleQueue[tuple[bytes, Path | None, int] | None] = SimpleQueue()
+    tasks: SimpleQueue[tuple[Parcel, Path | None] | None] = SimpleQueue()
     is_busy = Event()
     Thread(target=_listen, args=(sys.stdin.buffer, tasks, is_busy), daemon=True).start()
     while (received := tasks.get()) is not None:
-        packed, folder, threads = received
         is_busy.set()
-        outcome = call(partial(pickle.loads, packed), folder, threads)
+        outcome = call(*received)
         is_busy.clear()
         try:
             send(outcome, results)
