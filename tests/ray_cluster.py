@@ -58,6 +58,7 @@ def ray_session() -> Iterator[RayCluster]:
     project = Path(__file__).parent.parent
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_worker_niceness", "0")  # on a busy machine workers would wait for everything else
         patch.setenv("PYTHONPATH", os.pathsep.join([str(project), os.environ.get("PYTHONPATH", "")]))
         cluster = RayCluster()
         yield cluster
