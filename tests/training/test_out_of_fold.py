@@ -23,7 +23,7 @@ from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
 from rarenode.data.split import HierarchicalSplit, folds
 from rarenode.errors import ArgumentError, DataError, FileFormatError, Interrupted, ResumeError
-from rarenode.executors import Processes
+from rarenode.executors import OnRay, Processes
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import Summary
 from rarenode.models import Blend, BlendWeights, Forest, learn_weights, pool
@@ -89,12 +89,15 @@ class FoldsSeen(Callback):
         self.folds.append((done, folds))
 
 
-@pytest.mark.usefixtures("one_thread")
-def test_folds_elsewhere_are_the_same_to_the_last_bit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["processes", "ray"])
+def test_folds_elsewhere_are_the_same_to_the_last_bit(
+    tmp_path: Path, where: str, request: pytest.FixtureRequest
+) -> None:
     """All kinds of models, with early stopping and learned weights."""
+    executor = Processes(2) if where == "processes" else OnRay(request.getfixturevalue("ray_cluster").address)
     chosen = settings(cv=3, patience=1, model="mlp+forest+neighbours", blend="learned", learning_rate=0.03)
     here, seen = cross_fit(rows(), chosen), FoldsSeen()
-    elsewhere = cross_fit(rows(), chosen, executor=Processes(2), folder=tmp_path, callback=seen)
+    elsewhere = cross_fit(rows(), chosen, executor=executor, folder=tmp_path, callback=seen)
     assert identical(elsewhere, here)
     assert seen.folds == [(1, 3), (2, 3), (3, 3)]
     assert seen.titles == ["all rows"]
