@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -91,33 +92,25 @@ class TestAll:
 class TestApart:
     """In other processes."""
 
-    def test_the_first_that_is_done_comes_first(self, make_apart: Make, tmp_path: Path) -> None:
-        slow = Task("slow", work.wait_for, (tmp_path / "go",))
-        quick = Task("quick", work.add, (1, 2))
-        names = []
-        with make_apart() as executor:
-            for result in executor.run([slow, quick]):
-                names.append(result.task.name)
+    def test_order_warnings_threads_and_what_cannot_travel(self, make_apart: Make, tmp_path: Path) -> None:
+        tasks = [
+            Task("waiting", work.wait_for, (tmp_path / "go",)),
+            Task("the task", work.warn, ("beware",)),
+            Task("threads", work.threads, threads=1),
+            Task("odd", work.fail_oddly),
+            Task("a lock", work.lock),
+        ]
+        found = {}
+        with pytest.warns(RuntimeWarning, match=r"^the task: beware$"), make_apart() as executor:
+            for result in executor.run(tasks):
+                found[result.task.name] = result
                 (tmp_path / "go").touch()
-        assert names == ["quick", "slow"]
-
-    def test_warnings_name_the_task(self, make_apart: Make) -> None:
-        with pytest.warns(RuntimeWarning, match="^the task: beware$"), make_apart() as executor:
-            assert [each.get() for each in executor.run([Task("the task", work.warn, ("beware",))])] == ["beware"]
-
-    def test_what_cannot_travel(self, make_apart: Make) -> None:
-        with make_apart() as executor:
-            results = [
-                next(iter(executor.run([task]))) for task in (Task("odd", work.fail_oddly), Task("a lock", work.lock))
-            ]
+        assert next(iter(found)) == "the task"  # the first that is done
+        assert (found["the task"].get(), found["threads"].get()) == ("beware", (1, 1))
         with pytest.raises(RuntimeError, match="OddError: odd error"):
-            results[0].get()
+            found["odd"].get()
         with pytest.raises(ExecutorError, match=r"cannot pickle '_thread\.lock' object"):
-            results[1].get()
-
-    def test_a_task_has_its_threads(self, make_apart: Make) -> None:
-        with make_apart() as executor:
-            assert [each.get() for each in executor.run([Task("threads", work.threads, threads=1)])] == [(1, 1)]
+            found["a lock"].get()
 
     def test_interrupts_reach_the_task(self, make_apart: Make, tmp_path: Path) -> None:
         begun, folder = tmp_path / "begun", tmp_path / "folder"
@@ -144,23 +137,24 @@ class TestApart:
             raise KeyboardInterrupt
         assert time.monotonic() - started < SOON
 
-    def test_a_lost_worker_is_replaced(self, make_apart: Make, tmp_path: Path) -> None:
-        begun = tmp_path / "begun"
-        begun.mkdir()
-        task = Task("the task", work.dies_at_first, (begun, 1))
-        with pytest.warns(RuntimeWarning, match="^the task: its .* it is begun again"), make_apart() as executor:
-            assert [each.get() for each in executor.run([task])] == [2]
-
-    def test_but_not_for_ever(self, make_apart: Make, tmp_path: Path) -> None:
-        begun = tmp_path / "begun"
-        begun.mkdir()
-        tasks = [Task("bad", work.dies_at_first, (begun, 1000)), Task("good", work.add, (1, 2))]
-        with pytest.warns(RuntimeWarning, match="^bad: its "), make_apart() as executor:
-            found = {result.task: result for result in executor.run(tasks)}
+    def test_a_lost_worker_is_replaced_but_not_for_ever(self, make_apart: Make, tmp_path: Path) -> None:
+        folders = [tmp_path / name for name in ("once", "always")]
+        for folder in folders:
+            folder.mkdir()
+        once, always = (
+            Task(folder.name, work.dies_at_first, (folder, deaths))
+            for folder, deaths in zip(folders, (1, 99), strict=True)
+        )
+        good = Task("good", work.add, (1, 2))
+        with pytest.warns(RuntimeWarning) as issued, make_apart() as executor:
+            found = {result.task: result for result in executor.run([once, always, good])}
+        told = Counter(str(each.message).partition(":")[0] for each in issued)
+        assert told == {"once": 1, "always": ATTEMPTS - 1}
+        assert all("its " in str(each.message) and "it is begun again" in str(each.message) for each in issued)
+        assert (found[once].get(), found[good].get()) == (2, 3)
         with pytest.raises(WorkerLostError, match=f"{ATTEMPTS} times"):
-            found[tasks[0]].get()
-        assert found[tasks[1]].get() == 3
-        assert len(list(begun.iterdir())) == ATTEMPTS
+            found[always].get()
+        assert len(list(folders[1].iterdir())) == ATTEMPTS
 
 
 class TestProcesses:

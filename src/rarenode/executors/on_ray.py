@@ -61,6 +61,7 @@ class OnRay(Executor):
 
     def _open(self) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
+        os.environ.setdefault("RAY_worker_niceness", "0")  # where Ray is started here: workers are as nice as this is
         try:
             import ray  # noqa: PLC0415 (it takes a second to load, and is optional)
         except ImportError:
@@ -83,7 +84,7 @@ class OnRay(Executor):
 
     def _close(self) -> None:
         for reference in self._begun:
-            with suppress(Exception):  # whatever is wrong with the cluster, it is over
+            with suppress(Exception):
                 self._ray.cancel(reference, force=True)
         self._begun.clear()
         self._shared.clear()
@@ -118,7 +119,7 @@ class OnRay(Executor):
 
     def _outcomes(self, seconds: float) -> list[tuple[Task, Result | Lost]]:
         if not self._begun:
-            return []
+            return [(task, Lost("it could not be begun again")) for task in self.running]
         references = list(self._begun)
         try:
             ready, _ = self._ray.wait(references, num_returns=1, timeout=seconds)
@@ -170,7 +171,8 @@ class OnRay(Executor):
 
     def _interrupt(self) -> None:
         for reference in self._begun:
-            self._ray.cancel(reference, force=False)
+            with suppress(Exception):  # whatever is wrong with the cluster, it is over
+                self._ray.cancel(reference, force=False)
 
 
 @dataclass(frozen=True)
