@@ -59,7 +59,7 @@ graph: setup ## draw the package graph into docs/architecture.md
 results: setup ## write docs/results from the records in results/
 	$(BIN)/python tools/write_results.py
 
-lock: setup ## resolve pyproject.toml anew into the lock files
+lock: setup ## resolve pyproject.toml anew into requirements.lock
 	$(BIN)/python tools/lock.py
 
 clean: ## remove what the targets made

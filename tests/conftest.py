@@ -11,6 +11,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.data.serving import Server, running_server
+from tests.ray_cluster import ray_cluster, ray_session
+
+__all__ = ["ray_cluster", "ray_session", "server"]
 
 settings.register_profile(
     "ci",

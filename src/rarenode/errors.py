@@ -17,6 +17,8 @@
     │   ├── Interrupted                     Ctrl-C; says how to resume
     │   ├── LostProcessError                another process of the training has ended; says which, and how to resume
     │   └── ResumeError                     a checkpoint is of another training; says what differs
+    ├── ExecutorError (RuntimeError)        tasks cannot run where they should
+    │   └── WorkerLostError                 the process or machine that ran a task is gone
     ├── MissingFileError (FileNotFoundError)  a file is not where it was looked for
     └── DownloadError (OSError)             a file could not be fetched
         └── VerificationError               a file was fetched, and is not what the catalogue promises
@@ -105,6 +107,14 @@ class LostProcessError(TrainingError):
 
 class ResumeError(TrainingError):
     """A checkpoint or run folder belongs to another training."""
+
+
+class ExecutorError(RarenodeError, RuntimeError):
+    """Tasks cannot run where they should: Ray is not installed or not there, or a worker cannot read its task."""
+
+
+class WorkerLostError(ExecutorError):
+    """The process or machine that ran a task is gone, as often as the task was begun."""
 
 
 class MissingFileError(RarenodeError, FileNotFoundError):

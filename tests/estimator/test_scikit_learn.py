@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -85,6 +86,22 @@ def test_grid_search() -> None:
         cross_val_score(clone(search.best_estimator_), DATA.train.X, DATA.train.Y, cv=2).mean()
     )
     assert search.cv_results_["mean_test_score"][best] == search.best_score_
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_cluster")
+def test_grid_search_on_ray() -> None:
+    """By the backend that Ray has for joblib."""
+    from ray.util.joblib import register_ray
+
+    register_ray()
+    model = RareNodeClassifier.from_preset("paper", DATA.hierarchy, **(SMALL | {"n_jobs": 1}))
+    search = GridSearchCV(model, {"hidden_size": [4, 16]}, cv=2, n_jobs=2)
+    with joblib.parallel_config("ray"):
+        elsewhere = clone(search).fit(DATA.train.X, DATA.train.Y)
+    here = clone(search).set_params(n_jobs=1).fit(DATA.train.X, DATA.train.Y)
+    assert elsewhere.cv_results_["mean_test_score"].tolist() == here.cv_results_["mean_test_score"].tolist()
+    assert elsewhere.best_params_ == here.best_params_
 
 
 def test_grid_search_over_decisions() -> None:

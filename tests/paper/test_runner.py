@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 import multiprocessing
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -18,6 +16,7 @@ from rarenode._io.files import sole_use
 from rarenode._io.progress import Progress
 from rarenode.data.catalogue import find_entry
 from rarenode.errors import FileFormatError, Interrupted, TrainingError
+from rarenode.executors import Here, Processes
 from rarenode.paper import runner
 from rarenode.paper.grid import Task, tasks
 from rarenode.paper.measure import measure
@@ -25,6 +24,7 @@ from rarenode.paper.record import Record
 from rarenode.paper.runner import Outcome, TrainingTimes, describe, merge_tasks, run_tasks
 from rarenode.paper.spec import Protocol
 from rarenode.paper.store import (
+    claim_folder,
     probabilities_path,
     read_nodes,
     read_record,
@@ -55,20 +55,6 @@ SOON = 30
 HOSTILE = "a\nb\x1b[2J\r[red]c[/red]{task}\x07\u202e"
 
 
-class Here(Executor):
-    """In place of processes: what is submitted is done at once, by the caller."""
-
-    def __init__(self, *_: Any) -> None: ...
-
-    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        try:
-            future.set_result(function(*arguments, **options))
-        except BaseException as error:
-            future.set_exception(error)
-        return future
-
-
 def tiny(method: str = "tiny", decisions: tuple[str, ...] = (), **changes: Any) -> Task:
     protocol: Protocol = "held_out" if decisions else "paper"
     return Task(tiny_cell(protocol, **({"epochs": 1} | changes)), method, decisions)
@@ -92,7 +78,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "ProcessPoolExecutor", Here)
+    monkeypatch.setattr(runner, "Processes", lambda jobs: Here())
 
 
 @pytest.mark.usefixtures("here", "one_thread")
@@ -159,19 +145,6 @@ class TestFailures:
             with pytest.raises(TrainingError, match=f"records cannot be kept in {folder}"):
                 run_tasks([FIRST], folder, root=root)
 
-    def test_a_pool_that_dies_before_the_next_training(
-        self, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        class Dying(Here):
-            def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
-                if read_record(tmp_path, FIRST.cell) is not None:
-                    raise BrokenProcessPool
-                return super().submit(function, *arguments, **options)
-
-        monkeypatch.setattr(runner, "ProcessPoolExecutor", Dying)
-        with pytest.raises(TrainingError, match="memory ran out; try fewer --jobs"):
-            run_tasks([FIRST, SECOND], tmp_path, root=root)
-
 
 class StopAfter(Callback):
     """Ctrl-C after some steps."""
@@ -222,7 +195,7 @@ class TestCheckpoints:
         entered, leave = Event(), Event()
 
         def other() -> None:
-            with sole_use(work_folder(tmp_path, SECOND.cell)):
+            with sole_use(claim_folder(tmp_path, SECOND.cell)):
                 entered.set()
                 leave.wait()
 
@@ -237,16 +210,12 @@ class TestCheckpoints:
         assert (outcome.finished, outcome.skipped) == ([FIRST, THIRD], [SECOND])
         assert read_record(tmp_path, SECOND.cell) is None
 
-    def test_a_record_that_another_process_has_written_meanwhile_is_kept(
-        self, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        class Overtaken(Here):
-            def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+    def test_a_record_that_another_process_has_written_meanwhile_is_kept(self, root: Path, tmp_path: Path) -> None:
+        class Overtaken(Progress):
+            def start(self, title: str, total: float, done: float = 0) -> None:
                 write_record(tmp_path, *made_up(FIRST.cell, threads=7))
-                return super().submit(function, *arguments, **options)
 
-        monkeypatch.setattr(runner, "ProcessPoolExecutor", Overtaken)
-        assert run_tasks([FIRST], tmp_path, root=root).finished == [FIRST]
+        assert run_tasks([FIRST], tmp_path, root=root, progress=Overtaken(quiet=True)).finished == [FIRST]
         assert record_of(tmp_path, FIRST).threads == 7
 
 
@@ -389,11 +358,11 @@ class TestProcesses:
         judged = held_out_task("fixed", "prior", dataset=STANDING_FOR, **QUICK)
         bad = quick("bad", learning_rate=1e30, epochs=3)
         with pytest.raises(TrainingError, match=f"1 of 4 trainings failed. {bad}: .*learning_rate"):
-            run_tasks([good[0], bad, good[1], judged], tmp_path, jobs=2, root=files)
+            run_tasks([good[0], bad, good[1], judged], tmp_path, Processes(2), root=files)
         assert {record_of(tmp_path, task).at_half.steps_per_epoch for task in good} == {1}
         assert record_of(tmp_path, judged).decided.strategies == ("fixed", "prior")
         assert len(read_nodes(tmp_path, STANDING_FOR).names) == 500
-        assert run_tasks([*good, judged], tmp_path, jobs=2, root=files) == Outcome(3)
+        assert run_tasks([*good, judged], tmp_path, Processes(2), root=files) == Outcome(3)
 
     def test_an_interrupt_saves_checkpoints_and_ends_nobody_else(self, files: Path, tmp_path: Path) -> None:
         first, endless = quick("first"), quick("endless", **ENDLESS)
@@ -402,9 +371,8 @@ class TestProcesses:
         display = CtrlC()
         try:
             with pytest.raises(Interrupted, match="what is done is kept, and the same command continues from there"):
-                run_tasks([first, endless], tmp_path, jobs=2, root=files, progress=display)
+                run_tasks([first, endless], tmp_path, Processes(2), root=files, progress=display)
             assert time.monotonic() - display.pressed < SOON
-            assert multiprocessing.active_children() == [bystander]
             assert bystander.is_alive()
         finally:
             bystander.kill()
@@ -419,19 +387,18 @@ class TestProcesses:
         assert (outcome.finished, outcome.stopped, outcome.waiting) == ([], [endless], [never])
         assert (work_folder(tmp_path, endless.cell) / CHECKPOINT).is_file()
 
-    def test_one_that_is_killed(self, files: Path, tmp_path: Path) -> None:
-        def kill() -> None:
-            while not (workers := multiprocessing.active_children()):
-                time.sleep(0.05)
-            workers[0].kill()
+    def test_one_that_is_killed_continues_from_its_checkpoint(self, files: Path, tmp_path: Path) -> None:
+        executor = Processes(1)
+        longer = quick("longer", epochs=60, checkpoint_epochs=1)
 
-        endless = quick("endless", **ENDLESS)
+        def kill() -> None:
+            while not (work_folder(tmp_path, longer.cell) / CHECKPOINT).exists():
+                time.sleep(0.02)
+            executor._workers[0].process.kill()
+
         killer = Thread(target=kill)
         killer.start()
-        with pytest.raises(TrainingError) as caught:
-            run_tasks([endless], tmp_path, root=files)
+        with pytest.warns(RuntimeWarning, match=f"^{longer}: its process was killed, most likely because memory ran"):
+            assert run_tasks([longer], tmp_path, executor, root=files) == Outcome(0, finished=[longer])
         killer.join()
-        assert str(caught.value) == (
-            f"{endless}: a training process was killed, most likely because memory ran out; try fewer --jobs. "
-            "What is done is kept"
-        )
+        assert record_of(tmp_path, longer).at_half.summary == measure(longer.cell, files)[0].at_half.summary

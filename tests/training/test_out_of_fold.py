@@ -23,11 +23,12 @@ from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
 from rarenode.data.split import HierarchicalSplit, folds
 from rarenode.errors import ArgumentError, DataError, FileFormatError, Interrupted, ResumeError
+from rarenode.executors import OnRay, Processes
 from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import Summary
 from rarenode.models import Blend, BlendWeights, Forest, learn_weights, pool
 from rarenode.thresholds import ExpectedF, PriorMatched, Strategy, TunedPerNode, make_strategy
-from rarenode.training import EpochRecord, OutOfFold, TrainedModel, train_model
+from rarenode.training import Callback, EpochRecord, OutOfFold, Plan, TrainedModel, fit_model, train_model
 from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.out_of_fold import best_epoch, cross_fit, hold_out, remove_folds, validate
 from tests.training import problem
@@ -71,6 +72,44 @@ def identical(ours: OutOfFold, theirs: OutOfFold) -> bool:
         np.array_equal(getattr(ours, name), getattr(theirs, name))
         for name in ("Y", "probs", "prior", "rows", "training_support")
     )
+
+
+# --- folds side by side ----------------------------------------------------------------------------------------------
+
+
+class FoldsSeen(Callback):
+    def __init__(self) -> None:
+        self.folds: list[tuple[int, int]] = []
+        self.titles: list[str] = []
+
+    def on_start(self, plan: Plan) -> None:
+        self.titles.append(plan.title)
+
+    def on_fold(self, done: int, folds: int) -> None:
+        self.folds.append((done, folds))
+
+
+@pytest.mark.parametrize("where", ["processes", "ray"])
+def test_folds_elsewhere_are_the_same_to_the_last_bit(
+    tmp_path: Path, where: str, request: pytest.FixtureRequest
+) -> None:
+    """All kinds of models, with early stopping and learned weights."""
+    executor = Processes(2) if where == "processes" else OnRay(request.getfixturevalue("ray_cluster").address)
+    chosen = settings(cv=3, patience=1, model="mlp+forest+neighbours", blend="learned", learning_rate=0.03)
+    here, seen = cross_fit(rows(), chosen), FoldsSeen()
+    elsewhere = cross_fit(rows(), chosen, executor=executor, folder=tmp_path, callback=seen)
+    assert identical(elsewhere, here)
+    assert seen.folds == [(1, 3), (2, 3), (3, 3)]
+    assert seen.titles == ["all rows"]
+    resumed = FoldsSeen()
+    assert identical(cross_fit(rows(), chosen, folder=tmp_path, resume=True, callback=resumed), here)
+    assert resumed.titles == ["all rows"]
+
+
+def test_without_folds_nothing_runs_elsewhere() -> None:
+    for changes in ({"holdout": 0.2}, {"cv": None, "patience": None, "thresholds": "fixed"}):
+        with pytest.raises(ArgumentError, match=r"folds are what can be trained side by side \(--on, --jobs\)"):
+            fit_model(rows(), settings(**changes), executor=Processes(2))
 
 
 # --- holding out -----------------------------------------------------------------------------------------------------
@@ -236,6 +275,7 @@ def test_the_model_kept_by_patience_is_that_of_the_best_epoch() -> None:
     chosen = settings(epochs=20, patience=2, learning_rate=0.05, model="mlp", holdout=0.2)
     stopped = hold_out(rows(), chosen).model
     best = best_epoch(stopped)
+    assert best is not None
     assert best < len(stopped.history)
     kept, _ = HierarchicalSplit(0.2).split(rows().Y, rows().hierarchy)
     until_then = train_model(some(kept), settings(epochs=best, learning_rate=0.05, model="mlp"))

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from time import monotonic, sleep
 
 from rarenode.errors import FileFormatError, FolderInUseError, TrainingError
 
@@ -121,10 +122,14 @@ def require_writable(folder: Path) -> None:
 
 
 @contextmanager
-def sole_use(folder: Path) -> Iterator[None]:
+def sole_use(folder: Path, patience: float = 0.0) -> Iterator[None]:
     """Keep others out of a folder, which is created if need be, until the end of the block or of the process.
 
     Within the block the same thread may enter again, for the same folder.
+
+    Args:
+        folder: to use.
+        patience: seconds to wait for a process that holds it.
 
     Raises:
         FolderInUseError: another process holds the folder.
@@ -143,17 +148,27 @@ def sole_use(folder: Path) -> Iterator[None]:
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise FolderInUseError(f"another process is using {folder}") from None
-        except OSError:  # some network file systems cannot lock a folder; a single process is fine without
-            pass
+        last = monotonic() + patience
+        while not _is_locked(descriptor):
+            if monotonic() >= last:
+                raise FolderInUseError(f"another process is using {folder}")
+            sleep(0.2)
         _held.add(mine)
         yield
     finally:
         _held.discard(mine)
         os.close(descriptor)
+
+
+def _is_locked(descriptor: int) -> bool:
+    """Lock an open folder, unless another process has."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # some network file systems cannot lock a folder; a single process is fine without
+        pass
+    return True
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import typer
 
 from rarenode._io.files import is_dir
 from rarenode._io.text import counted
-from rarenode.cli.options import Quiet, Root, not_empty, with_settings, with_table_options
+from rarenode.cli.options import On, Quiet, Root, not_empty, with_settings, with_table_options
 from rarenode.config import Settings
 from rarenode.config.choices import Preset
 
@@ -51,6 +51,16 @@ def fit(
         ),
     ] = False,
     report: Annotated[bool, typer.Option(help="Write RUN/report.html; see `rarenode report`.")] = True,
+    on: On = "local",
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Models of folds to train side by side; they share the processors.",
+            show_default="1; on Ray all",
+        ),
+    ] = None,
     root: Root = None,
     quiet: Quiet = False,
     hierarchy: Annotated[
@@ -89,6 +99,9 @@ def fit(
     dataset of the catalogue or a table with --partition; otherwise in the rows of VALID, or else in held-out rows,
     whose predictions RUN/held_out.safetensors keeps.
 
+    The models of folds are trained one after the other, or with --jobs 3 side by side, or with --on ray on Ray (pip
+    install 'rarenode[cluster]'); the result is the same. The last training, on all rows, is always here.
+
     A table has a column for each feature. --labels says where the labels are, as a column of labels
     ('Biota > Corals; Biota > Sponges'), a column for each level, a column for each label, or a file with ids and
     labels. The model remembers all that, so that `rarenode predict` needs only a table of new rows.
@@ -105,6 +118,7 @@ def fit(
       rarenode fit genes.parquet --id gene --labels human.gaf.gz --hierarchy go-basic.obo.gz --out runs/go
       rarenode fit cellcycle_FUN --out runs/best
       rarenode fit cellcycle_FUN --out runs/best --resume
+      rarenode fit cellcycle_FUN --out runs/best --on ray
       rarenode fit cellcycle_FUN --out runs/recall --thresholds expected_f2
       rarenode fit my_data.arff --out runs/quick --holdout 0.2 --n-trees 100
       rarenode fit my_data.arff --out runs/mine --settings mine.toml
@@ -137,6 +151,8 @@ def fit(
         callback=callback,
         progress=progress,
         root=root,
+        on=on,
+        jobs=jobs,
     )
     if quiet:
         return

@@ -32,6 +32,14 @@ Root = Annotated[
         show_default=False,
     ),
 ]
+On = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        metavar="WHERE",
+        help="local, ray, or the address of a Ray cluster (host:port, auto, ray://host:port).",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only warnings and errors.")]
 RunFolder = Annotated[
     Path,

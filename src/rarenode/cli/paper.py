@@ -13,10 +13,11 @@ from rich.text import Text
 
 from rarenode._io.text import counted
 from rarenode.cli.console import print_progress, print_table
-from rarenode.cli.options import Root
+from rarenode.cli.options import On, Root
 
 if TYPE_CHECKING:
     from rarenode._io.progress import Progress
+    from rarenode.executors import Executor
     from rarenode.paper.queue import Queued
     from rarenode.paper.runner import Outcome
 
@@ -39,7 +40,15 @@ MethodNames = Annotated[
     typer.Option("--methods", metavar="NAMES", help="Only these: a,b,c. May be repeated.", show_default="all"),
 ]
 Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="The folder of results.")]
-Jobs = Annotated[int, typer.Option(metavar="N", min=1, help="Trainings in parallel; they share the cores.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help="Trainings side by side; they share the processors.",
+        show_default="1; on Ray as many as there are processors",
+    ),
+]
 Hours = Annotated[
     float | None,
     typer.Option(metavar="N", min=0, help="Stop after N hours; checkpoints are saved.", show_default="no limit"),
@@ -83,7 +92,8 @@ def run(
         int | None,
         typer.Option(metavar="N", min=1, help="Seeds for each method and dataset.", show_default="the spec's"),
     ] = None,
-    jobs: Jobs = 1,
+    on: On = "local",
+    jobs: Jobs = None,
     hours: Hours = None,
     results: Results = Path("results"),
     root: Root = None,
@@ -96,11 +106,17 @@ def run(
     working on is skipped. `rarenode paper table SPEC` and `rarenode paper figure SPEC` show the results at any time. A
     spec with decisions also keeps probabilities, so that more decisions need no more training.
 
+    With --on ray, trainings run on Ray, as many side by side as there are processors and memory; pip install
+    'rarenode[cluster]' brings it. On a cluster, every machine needs the same rarenode, and the data under --root or its
+    own RARENODE_DATA. Records come back to DIR here. If DIR is on a disk that all machines share, checkpoints are kept
+    there while trainings run; otherwise a training begins again if its machine is lost.
+
     \b
     Examples:
       rarenode paper run imbalance_fun --datasets cellcycle_FUN --seeds 1
       rarenode paper run imbalance_fun --methods None,w0=0.25 --methods "w0=0.25, as described" --jobs 2
       rarenode paper run my_method.toml --results my_results
+      rarenode paper run imbalance_fun --on 10.0.0.1:6379
     """
     from rarenode.paper.grid import tasks  # noqa: PLC0415
     from rarenode.paper.runner import run_tasks  # noqa: PLC0415
@@ -108,13 +124,15 @@ def run(
 
     wanted = tasks(load_spec(spec), names(datasets), names(methods), seeds)
     progress = _progress(quiet)
-    _print_outcome(run_tasks(wanted, results, jobs=jobs, root=root, hours=hours, progress=progress), progress)
+    executor = _executor(on, jobs)
+    _print_outcome(run_tasks(wanted, results, executor, root=root, hours=hours, progress=progress), progress)
 
 
 @app.command("queue")
 def queue(
     hours: Hours = None,
-    jobs: Jobs = 1,
+    on: On = "local",
+    jobs: Jobs = None,
     show: Annotated[bool, typer.Option("--list", help="Show the queue and exit.")] = False,
     results: Results = Path("results"),
     root: Root = None,
@@ -129,6 +147,7 @@ def queue(
     Examples:
       rarenode paper queue --list
       nice -n 19 rarenode paper queue --hours 8 --jobs 2
+      rarenode paper queue --hours 8 --on ray
     """
     from rarenode.paper.queue import make_queue  # noqa: PLC0415
     from rarenode.paper.runner import run_tasks  # noqa: PLC0415
@@ -139,7 +158,8 @@ def queue(
         return
     progress = _progress(quiet)
     wanted = [each.task for each in queued]
-    _print_outcome(run_tasks(wanted, results, jobs=jobs, root=root, hours=hours, progress=progress), progress)
+    executor = _executor(on, jobs)
+    _print_outcome(run_tasks(wanted, results, executor, root=root, hours=hours, progress=progress), progress)
 
 
 @app.command("table")
@@ -215,6 +235,13 @@ def _progress(quiet: bool) -> Progress:
     from rarenode._io.progress import Progress  # noqa: PLC0415
 
     return Progress(quiet, seconds_between=float("inf"))
+
+
+def _executor(on: str, jobs: int | None) -> Executor:
+    """Even a single training runs in another process, which can be ended when the time is over."""
+    from rarenode.executors import Processes, make_executor  # noqa: PLC0415
+
+    return Processes(jobs or 1) if on == "local" else make_executor(on, jobs)
 
 
 def _print_outcome(outcome: Outcome, progress: Progress) -> None:

@@ -8,10 +8,21 @@ from typing import Annotated, Any, Literal
 import typer
 
 from rarenode._io.delimited import COMMA_SEPARATED, Dialect, dialect_of
-from rarenode._io.files import is_file
+from rarenode._io.files import is_dir, is_file
 from rarenode._io.text import counted
-from rarenode.cli.options import Device, OtherThresholds, Quiet, Root, RunFolder, Split, one_or_all, with_table_options
+from rarenode.cli.options import (
+    Device,
+    On,
+    OtherThresholds,
+    Quiet,
+    Root,
+    RunFolder,
+    Split,
+    one_or_all,
+    with_table_options,
+)
 from rarenode.config.choices import Uncertainty
+from rarenode.errors import ArgumentError
 
 MANY = 2.0
 """Times as many nodes as training rows have are worth a word."""
@@ -31,7 +42,12 @@ def predict(
         ),
     ],
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="To write: .csv, .tsv, .parquet or .jsonl.", show_default=False)
+        str,
+        typer.Option(
+            metavar="FILE|FOLDER/",
+            help="To write: .csv, .tsv, .parquet or .jsonl; or a folder, for one file for each of DATA.",
+            show_default=False,
+        ),
     ],
     layout: Annotated[
         Layout, typer.Option("--format", help="A line per row and node, a line per row, sets of labels, or CAFA's.")
@@ -64,6 +80,16 @@ def predict(
     ] = "gmu",
     split: Split = None,
     device: Device = None,
+    on: On = "local",
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Files to predict side by side, into a folder; they share the processors.",
+            show_default="1; on Ray as many as there are processors",
+        ),
+    ] = None,
     root: Root = None,
     quiet: Quiet = False,
     *,
@@ -88,6 +114,11 @@ def predict(
     `rarenode fit`), with a probability of 0.9. A row is in the set of each node whose own threshold it reaches, with or
     without the node's ancestors; --format sets writes all these nodes. A node with too few held-out rows is in no set.
 
+    With --out FOLDER/ there is one output for each file of DATA, in its format if that is one of those above, or else
+    in CSV. FOLDER/predictions.json says what is done: the same command, started again, leaves out files whose content,
+    model and options are still the same. --jobs 4 predicts four files side by side, --on ray on Ray (pip install
+    'rarenode[cluster]'); the machines of a cluster must have RUN, DATA and FOLDER under the same paths.
+
     Names of nodes are written as they are. A spreadsheet takes a name that begins with =, +, - or @ for a formula: if
     the hierarchy comes from others, import the CSV file with the column node as text.
 
@@ -100,6 +131,8 @@ def predict(
       rarenode predict runs/mine new.arff --out predictions.csv
       rarenode predict runs/mine new.arff --out found.csv --decided-only --thresholds expected_f1
       rarenode predict runs/mine new.arff --out sets.csv --format sets --thresholds guaranteed
+      rarenode predict runs/mine parts/*.parquet --out predictions/ --decided-only --jobs 2
+      rarenode predict runs/mine parts/*.parquet --out predictions/ --decided-only --on 10.0.0.1:6379
       rarenode predict runs/ten cellcycle_FUN --out predictions.parquet --uncertainty epistemic_kl
     """
     # torch takes a second to load, and most commands do not need it
@@ -111,18 +144,24 @@ def predict(
     opened = Run(run, device=device)
     if separator is None:
         separator = opened.model.reading.separator if opened.model.reading is not None else ";"
-    written = opened.predict_to_file(
-        one_or_all(data),
-        out,
-        choice=Choice(layout, decided_only, min_probability, all_labels, separator, most_terms, _dialect(data[0])),
-        split=split,
-        thresholds=thresholds,
-        min_confidence=min_confidence,
-        uncertainty=uncertainty,
-        options=table or None,
-        root=root,
-        progress=Progress(quiet),
-    )
+    choice = Choice(layout, decided_only, min_probability, all_labels, separator, most_terms, _dialect(data[0]))
+    how: dict[str, Any] = {
+        "choice": choice,
+        "thresholds": thresholds,
+        "min_confidence": min_confidence,
+        "uncertainty": uncertainty,
+        "options": table or None,
+        "progress": Progress(quiet),
+    }
+    if out.endswith("/") or is_dir(out):
+        _refuse(split=split, root=root)
+        files, skipped, written = opened.predict_to_folder(data, out, on=on, jobs=jobs, **how)
+        if not quiet:
+            before = f", {skipped} done before" if skipped else ""
+            print(f"{out}: {counted(files, 'file')} predicted{before}")
+    else:
+        _refuse(on=None if on == "local" else on, jobs=jobs)
+        written = opened.predict_to_file(one_or_all(data), out, split=split, root=root, **how)
     if not quiet:
         nodes = counted(int(opened.model.scored.sum()), "node")
         print(f"{out}: {counted(written.rows, 'row')} x {nodes}, {counted(written.lines, 'line')}")
@@ -140,6 +179,15 @@ def predict(
             labels = f"{here:.1f} nodes a row are decided, and training rows have about {usual:.1f}"
             advice = "rare nodes are found at the price of false ones. --min-confidence 0.2 decides fewer"
             typer.echo(f"{labels}: {advice}", err=True)
+
+
+def _refuse(**given: Any) -> None:
+    """Refuse options that would have no effect."""
+    name = next((name for name, value in given.items() if value is not None), None)
+    if name in ("on", "jobs"):
+        raise ArgumentError(f"--{name} predicts several files at a time; with it, --out must be a folder and end in /")
+    if name is not None:
+        raise ArgumentError(f"--{name} is for datasets of the catalogue; with a folder as --out, name files")
 
 
 def _dialect(data: str) -> Dialect:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,17 +28,22 @@ from rarenode.errors import ArgumentError
 # --- how many threads the process may use --------------------------------------------------------------------------
 
 
+_limit: ContextVar[int] = ContextVar("limit", default=sys.maxsize)
+"""Of `limited_threads`."""
+
+
 def available_threads(n_jobs: int | None = None) -> int:
     """The number of threads that this process may use.
 
     It is the smallest of: the processors to which the process is bound, the quota of its control groups (containers
-    have one), numba's limit (the environment variable ``NUMBA_NUM_THREADS``), and ``n_jobs``.
+    have one), numba's limit (the environment variable ``NUMBA_NUM_THREADS``), that of `limited_threads`, and
+    ``n_jobs``.
 
     Args:
         n_jobs: the caller's limit. None or -1: all that are available; -2: all but one; and so on.
     """
     limit: int = vars(numba.config)["NUMBA_NUM_THREADS"]
-    available = min(_bound_processors(), limit)
+    available = min(_bound_processors(), limit, _limit.get())
     quota = cgroup_quota()
     if quota is not None:
         available = min(available, max(1, math.ceil(quota)))
@@ -58,6 +65,7 @@ def limited_threads(n_jobs: int | None, *, compiled: bool = False) -> Iterator[N
         return
     most, blas = available_threads(n_jobs), _blas()
     with ExitStack() as undo:
+        undo.callback(_limit.reset, _limit.set(most))
         if compiled:
             start_threads()
             undo.callback(numba.set_num_threads, numba.get_num_threads())

@@ -18,6 +18,7 @@ from rarenode.paper.as_published import settings_for
 from rarenode.paper.pictures import PICTURES, PictureDataset
 from rarenode.paper.record_settings import decisive, default_of, differing
 from rarenode.paper.spec import Protocol, Spec
+from rarenode.training.estimate import memory_of_fit
 
 FOLDS = 3
 """Of the protocol ``cross_fit``."""
@@ -84,6 +85,15 @@ class Cell:
         per_step = sum(map(math.prod, shapes)) + 20_000 * settings.n_members  # a pass has its own cost
         return trainings * settings.epochs * rows * (1 + clones) / settings.batch_size * per_step
 
+    @property
+    def memory(self) -> int:
+        """Bytes that it takes at its peak, roughly."""
+        if self.dataset in PICTURES:
+            pictures = PICTURES[self.dataset]
+            pixels = 3 * (self.settings.image_size or 224) ** 2 if self.settings.train_encoder else 0
+            return memory_of_fit(self.settings, pictures.rows, EMBEDDING + pixels, pictures.nodes)
+        entry = find_entry(self.dataset)
+        return memory_of_fit(self.settings, sum(file.rows for file in entry.files), entry.features, entry.nodes)
 
     def _cost_of_pictures(self, pictures: PictureDataset) -> float:
         settings = self.settings

@@ -3,32 +3,23 @@
 A cell under the paper's protocol is trained and scored. Any other is trained, which leaves its probabilities behind,
 and then judged; if only decisions are missing, it is judged without training.
 
-Trainings run in their own processes, ``jobs`` side by side, which share the cores. Each keeps checkpoints in its work
-folder, so a kill costs minutes, and has the sole use of that folder, so two runners at once never train the same cell.
-No process outlives the one that started it.
+Trainings run where an executor has them run. They keep checkpoints in their work folders, so a kill costs minutes.
+What they return is written here, so workers need not see the folder of results. While a cell is trained, it is claimed
+in that folder, so two runners at once never train the same one.
 """
 
 from __future__ import annotations
 
-import ctypes
-import multiprocessing
-import os
 import shutil
-import signal
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
-from threading import Thread
-from time import monotonic, sleep
-from typing import Any, TypeVar
+from time import monotonic
+from typing import TypeVar
 
-import numba
-import torch
-
+from rarenode import executors
 from rarenode._io.files import sole_use
 from rarenode._io.progress import Progress
 from rarenode._io.text import counted
@@ -40,15 +31,19 @@ from rarenode.errors import (
     ResumeError,
     TrainingError,
 )
+from rarenode.executors import Executor, Processes, Result
 from rarenode.paper.as_published import family_of
 from rarenode.paper.grid import Cell, Task
 from rarenode.paper.judge import judge
 from rarenode.paper.measure import divide, load_once, measure, predict_unseen
-from rarenode.paper.record import Record
+from rarenode.paper.record import DatasetNodes, Record
 from rarenode.paper.store import (
     NODES,
+    Probabilities,
+    claim_folder,
     is_done,
     load_record,
+    probabilities_path,
     read_nodes,
     read_probabilities,
     read_record,
@@ -57,10 +52,7 @@ from rarenode.paper.store import (
     write_probabilities,
     write_record,
 )
-from rarenode.training import Callback
 
-GRACE = 60.0
-"""Seconds that a training has to save a checkpoint when it is stopped."""
 SECONDS_PER_COST = 1.2e-9
 """Where no record shows how fast trainings are."""
 T = TypeVar("T")
@@ -86,8 +78,8 @@ class Outcome:
 def run_tasks(
     tasks: Sequence[Task],
     folder: Path,
+    executor: Executor | None = None,
     *,
-    jobs: int = 1,
     root: Path | None = None,
     hours: float | None = None,
     progress: Progress | None = None,
@@ -97,8 +89,8 @@ def run_tasks(
     Args:
         tasks: what should have a record.
         folder: of results.
-        jobs: trainings side by side.
-        root: the folder of the data; None is that of ``RARENODE_DATA``.
+        executor: where trainings run; None: in another process of this machine, one after the other.
+        root: the folder of the data, where trainings run; None is that of ``RARENODE_DATA``.
         hours: after so many, no training is started, and those under way are stopped with a checkpoint.
         progress: the display; None shows nothing.
 
@@ -117,8 +109,8 @@ def run_tasks(
         if (folder / dataset / NODES).exists():
             read_nodes(folder, dataset)  # damage should be found before a training, not after it
     display = Progress(quiet=True) if progress is None else progress
-    run = _Run(missing, folder, Outcome(len(distinct) - len(missing)), display)
-    run.train(max(1, min(jobs, len(missing))), root, None if hours is None else monotonic() + 3600 * hours)
+    run = _Run(missing, folder, root, Outcome(len(distinct) - len(missing)), display)
+    run.train(Processes(1) if executor is None else executor, hours)
     if failed := run.outcome.failed:
         shown = " | ".join(f"{'; '.join(map(str, which))}: {error}" for error, which in failed.items())
         raise TrainingError(f"{sum(map(len, failed.values()))} of {counted(len(missing), 'training')} failed. {shown}")
@@ -138,78 +130,119 @@ def merge_tasks(tasks: Iterable[Task]) -> list[Task]:
 class _Run:
     """A run under way, in the process that started it."""
 
-    def __init__(self, missing: list[Task], folder: Path, outcome: Outcome, progress: Progress) -> None:
-        self.folder, self.outcome, self.progress = folder, outcome, progress
+    def __init__(
+        self, missing: list[Task], folder: Path, root: Path | None, outcome: Outcome, progress: Progress
+    ) -> None:
+        self.folder, self.root, self.outcome, self.progress = folder, root, outcome, progress
         self.total = len(missing)
-        self.running: dict[Future[Record | None], tuple[Task, float]] = {}
+        self.running: dict[executors.Task, _Training] = {}
         times = TrainingTimes.from_records(folder) if missing else TrainingTimes({})
         self.seconds = {task.cell.fingerprint: times.seconds(task.cell) for task in missing}
         self.done = 0.0
         outcome.waiting = list(missing)
 
-    def train(self, jobs: int, root: Path | None, deadline: float | None) -> None:
-        """Start the processes, and see to it that all of them end."""
+    def train(self, executor: Executor, hours: float | None) -> None:
+        """Train what is missing, until all is done or the time is over."""
         there = f"; {self.outcome.present:,} already done" if self.outcome.present else ""
         self.progress.line(f"{counted(self.total, 'training')} to do{there}")
         if not self.total:
             return
         self.progress.start("", sum(self.seconds.values()))
-        context = multiprocessing.get_context("spawn")
-        stop = context.RawValue(ctypes.c_bool, False)
-        others = set(multiprocessing.active_children())
-        threads = max(1, (os.cpu_count() or 1) // jobs)
-        pool = ProcessPoolExecutor(jobs, context, _begin, (threads, stop))
+        deadline = None if hours is None else monotonic() + 3600 * hours
+        executor.expect(self.total)
         try:
-            while self.running or (self.outcome.waiting and not stop.value):
-                if deadline is not None and monotonic() >= deadline:
-                    if stop.value:
-                        self._give_up(others)
-                    stop.value = True
-                    deadline += GRACE
-                while self.outcome.waiting and len(self.running) < jobs and not stop.value:
-                    task = self.outcome.waiting.pop(0)
-                    self.running[pool.submit(_make_and_keep, task, self.folder, root)] = task, monotonic()
-                self._collect()
-            pool.shutdown(wait=True)
-        except BrokenProcessPool:  # it is not known which process died, because the others are ended with it
-            under_way = " | ".join(str(task) for task, _ in self.running.values()) or "between two trainings"
-            raise TrainingError(
-                f"{under_way}: a training process was killed, most likely because memory ran out; try fewer --jobs. "
-                "What is done is kept"
-            ) from None
+            with executor:
+                while self.running or (self.outcome.waiting and not executor.is_stopping):
+                    if deadline is not None and monotonic() >= deadline:
+                        executor.interrupt()
+                    while self.outcome.waiting and executor.has_room:
+                        self._begin(self.outcome.waiting.pop(0), executor)
+                    # Not for long: where a library has its own handler for Ctrl-C, Python sees it after a wait only.
+                    for result in executor.wait(1.0):
+                        self._collect(result, executor.is_stopping)
+                    self._show_running()
         except KeyboardInterrupt:
-            stop.value = True
-            with suppress(KeyboardInterrupt):  # a second Ctrl-C does not wait for checkpoints
-                wait(self.running, timeout=GRACE)
             raise Interrupted("stopped; what is done is kept, and the same command continues from there") from None
         finally:
             self.progress.stop()
-            self._kill(others)
-            pool.shutdown(wait=True, cancel_futures=True)  # its own thread reaps the processes too: wait for it
+            for training in self.running.values():
+                training.claim.close()
 
-    def _collect(self) -> None:
-        """Wait for a moment, and take the results that are there."""
-        # Not for ever: where another library has its own handler for Ctrl-C, Python sees it only when a wait is over.
-        done = wait(self.running, timeout=1.0, return_when=FIRST_COMPLETED).done
-        for future in sorted(done, key=lambda future: future.exception() is not None):
-            task, _ = self.running[future]
+    def _begin(self, task: Task, executor: Executor) -> None:
+        """Have a cell trained, unless another runner has claimed it, or has been faster."""
+        claim, its = claim_folder(self.folder, task.cell), ExitStack()
+        try:
+            its.enter_context(sole_use(claim))
+        except FolderInUseError:
+            self._skip(task)
+            return
+        its.callback(_remove_if_there, claim)
+        with its:
+            record = read_record(self.folder, task.cell)
+            if is_done(self.folder, task):
+                self._finish(task, record)
+                return
             try:
-                record = future.result()
-            except BrokenProcessPool:
-                raise
+                known = read_probabilities(self.folder, task.cell) if task.decisions else None
+            except FileFormatError as error:
+                self._fail(task, error)
+                return
+            before = () if record is None else record.decided.strategies
+            wanted = replace(task, decisions=tuple(dict.fromkeys((*before, *task.decisions))))
+            training = executors.Task(
+                name=str(task),
+                function=make,
+                arguments=(wanted, self.root, known, probabilities_path(self.folder, task.cell)),
+                memory=task.cell.memory,
+                gpus=int(task.cell.settings.device.startswith("cuda")),
+                folder=work_folder(self.folder, task.cell),
+            )
+            executor.start(training)
+            self.running[training] = _Training(task, monotonic(), its.pop_all())
+
+    def _collect(self, result: Result, is_stopping: bool) -> None:
+        """Keep what a training returned, or note why there is nothing."""
+        training = self.running.pop(result.task)
+        with training.claim:
+            task = training.task
+            try:
+                made: Made = result.get()
+                if made.probabilities is not None:
+                    write_probabilities(self.folder, made.probabilities)
+                if made.problem is not None:
+                    raise made.problem
+                assert made.record is not None  # noqa: S101 (there is no problem)
+                write_record(self.folder, made.record, made.nodes)
+                shutil.rmtree(work_folder(self.folder, task.cell))
             except Interrupted:
+                if not is_stopping:  # Ctrl-C in this very process
+                    raise KeyboardInterrupt from None
                 self.outcome.stopped.append(task)
                 self._show(f"{task}: stopped with a checkpoint", None)
+            except FolderInUseError:
+                self._skip(task)
             except (RarenodeError, OSError, RuntimeError, MemoryError) as error:  # of this training; others continue
-                self.outcome.failed.setdefault(str(error) or type(error).__name__, []).append(task)
-                self._show(f"{task} FAILED: {error}", task)
+                self._fail(task, error)
             else:
-                (self.outcome.skipped if record is None else self.outcome.finished).append(task)
-                self._show(f"{task}: {'another process trains it' if record is None else describe(task, record)}", task)
-            del self.running[future]
-        now = monotonic()
-        partly = sum(min(now - began, self.seconds[task.cell.fingerprint]) for task, began in self.running.values())
-        self.progress.update(self.done + 0.99 * partly, " | ".join(str(task) for task, _ in self.running.values()))
+                self._finish(task, made.record)
+
+    def _finish(self, task: Task, record: Record | None) -> None:
+        assert record is not None  # noqa: S101 (it has just been written)
+        self.outcome.finished.append(task)
+        self._show(f"{task}: {describe(task, record)}", task)
+
+    def _fail(self, task: Task, error: Exception) -> None:
+        self.outcome.failed.setdefault(str(error) or type(error).__name__, []).append(task)
+        self._show(f"{task} FAILED: {error}", task)
+
+    def _skip(self, task: Task) -> None:
+        self.outcome.skipped.append(task)
+        self._show(f"{task}: another process trains it", task)
+
+    def _show_running(self) -> None:
+        now, running = monotonic(), self.running.values()
+        partly = sum(min(now - each.began, self.seconds[each.task.cell.fingerprint]) for each in running)
+        self.progress.update(self.done + 0.99 * partly, " | ".join(str(each.task) for each in running))
 
     def _show(self, line: str, done: Task | None) -> None:
         if done is not None:
@@ -220,17 +253,19 @@ class _Run:
         left = f"; {self.progress.left}" if self.progress.left else ""
         self.progress.line(f"[{ended}/{self.total}] {line}{left}")
 
-    def _give_up(self, others: set[Any]) -> None:
-        """The time is over, and a training could not be stopped: while a forest grows, for example."""
-        self._kill(others)
-        self.outcome.stopped += [task for task, _ in self.running.values()]
-        self.running.clear()
 
-    @staticmethod
-    def _kill(others: set[Any]) -> None:
-        for process in set(multiprocessing.active_children()) - others:
-            process.kill()
-            process.join()
+@dataclass(frozen=True)
+class _Training:
+    """A training under way."""
+
+    task: Task
+    began: float
+    claim: ExitStack
+
+
+def _remove_if_there(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def describe(task: Task, record: Record) -> str:
@@ -277,78 +312,43 @@ def _groups(cell: Cell) -> tuple[tuple[object, ...], ...]:
     return (*kind, family_of(cell.dataset)), kind, ()
 
 
-# --- in a training process -----------------------------------------------------------------------------------------
-
-_stop: Any = None
-"""Shared with the process that started this one; its ``value`` becomes True when trainings should stop."""
-_busy = False
+# --- where trainings run ---------------------------------------------------------------------------------------------
 
 
-class _StopAtStep(Callback):
-    """Ends a training between two steps, as Ctrl-C would: it saves a checkpoint and raises `Interrupted`."""
+@dataclass(frozen=True)
+class Made:
+    """What a training returns."""
 
-    def on_batch(self, epoch: int, batch: int, loss: float) -> None:
-        """See `Callback`."""
-        if _stop is not None and _stop.value:
-            raise KeyboardInterrupt
-
-
-def _begin(threads: int, stop: Any) -> None:
-    """Prepare a process for trainings."""
-    global _stop  # noqa: PLW0603 (a pool can hand nothing else to its processes)
-    _stop = stop
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent as well, which stops its processes
-    Thread(target=_end_with_parent, daemon=True).start()
-    numba.set_num_threads(min(threads, numba.get_num_threads()))
-    torch.set_num_threads(threads)
+    record: Record | None
+    nodes: DatasetNodes | None = None
+    probabilities: Probabilities | None = None
+    """New ones, which are worth keeping even if they could not be judged."""
+    problem: RarenodeError | None = None
+    """Why they could not."""
 
 
-def _end_with_parent() -> None:
-    """A parent that is killed cannot end its processes: they save a checkpoint and end by themselves."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        _stop.value = True
-        last = monotonic() + GRACE
-        while _busy and monotonic() < last:
-            sleep(0.1)
-        os._exit(1)
+def make(task: Task, root: Path | None, known: Probabilities | None, source: Path, *, folder: Path) -> Made:
+    """Train a cell, and judge it.
 
-
-def _make_and_keep(task: Task, folder: Path, root: Path | None) -> Record | None:
-    """The record of a task, which is written before this returns; None if another process is training it."""
-    global _busy  # noqa: PLW0603 (`_end_with_parent` runs in another thread)
-    work = work_folder(folder, task.cell)
-    _busy = True
-    try:
-        with sole_use(work):
-            record = read_record(folder, task.cell) if is_done(folder, task) else None  # another may have been faster
-            if record is None:
-                record = _make(task, folder, root, work)
-            shutil.rmtree(work)
-            return record
-    except FolderInUseError:
-        return None
-    finally:
-        _busy = False
-
-
-def _make(task: Task, folder: Path, root: Path | None, work: Path) -> Record:
-    cell, stop = task.cell, _StopAtStep()
+    Args:
+        task: what to train, with all decisions to score.
+        root: the folder of the data.
+        known: the probabilities of the cell, if there are any; it is not trained then.
+        source: the file that has them, for messages.
+        folder: of checkpoints; a training continues from one that is there.
+    """
+    cell = task.cell
     if cell.protocol == "paper":
-        record, nodes = _resuming(lambda: measure(cell, root, work=work, callback=stop), work)
-        write_record(folder, record, nodes)
-        return record
+        return Made(*_resuming(lambda: measure(cell, root, work=folder), folder))
     rows = divide(load_once(cell.dataset, root), cell.protocol)
-    probabilities = read_probabilities(folder, cell, rows.held_out.Y.shape, rows.splits.test.Y.shape)
-    if probabilities is None:
-        probabilities = _resuming(lambda: predict_unseen(cell, rows, work=work, callback=stop), work)
-        write_probabilities(folder, probabilities)
-    before = read_record(folder, cell)
-    known = () if before is None else before.decided.strategies
-    record = judge(rows, probabilities, tuple(dict.fromkeys((*known, *task.decisions))))
-    write_record(folder, record)
-    return record
+    if known is not None:
+        known.require_shapes(source, rows.held_out.Y.shape, rows.splits.test.Y.shape)
+    found = _resuming(lambda: predict_unseen(cell, rows, work=folder), folder) if known is None else known
+    new = found if known is None else None
+    try:
+        return Made(judge(rows, found, task.decisions), probabilities=new)
+    except RarenodeError as error:
+        return Made(None, probabilities=new, problem=error)
 
 
 def _resuming(train: Callable[[], T], work: Path) -> T:

@@ -7,6 +7,7 @@
     FOLDER/DATASET/decisions/CELL.json          a record of a protocol that holds out rows
     FOLDER/DATASET/scores/CELL.safetensors      its probabilities; large, and can be computed again
     FOLDER/.work/FINGERPRINT/                   checkpoints of a training under way, removed when it is done
+    FOLDER/.work/FINGERPRINT.claim/             in use by the runner that has it trained
 
 ``CELL`` is `Cell.name`. Training takes minutes or hours and deciding takes seconds, so the probabilities of held-out
 and test rows are kept: more decisions need no more training.
@@ -26,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rarenode._io.arrays import read_arrays, read_note, write_arrays
+from rarenode._io.arrays import read_arrays, read_note, read_shapes, write_arrays
 from rarenode._io.files import replacing
 from rarenode._io.text import explain
 from rarenode.errors import ArgumentError, FileFormatError
@@ -178,6 +179,16 @@ class Probabilities:
     test: Floats
     """(rows, nodes)."""
 
+    def require_shapes(self, path: Path, held_out: tuple[int, int], test: tuple[int, int]) -> None:
+        """Make sure that they are of so many rows and nodes.
+
+        Raises:
+            FileFormatError: they are not; names the file in which they were.
+        """
+        for name, found, wanted in (("held_out", self.held_out.shape, held_out), ("test", self.test.shape, test)):
+            if found != wanted:
+                raise FileFormatError(path, None, f"{name} has the shape {found}, where the data have {wanted}")
+
 
 def probabilities_path(folder: Path, cell: Cell) -> Path:
     """Where the probabilities of a cell are, or will be."""
@@ -201,16 +212,8 @@ def write_probabilities(folder: Path, probabilities: Probabilities) -> None:
         write_arrays(part, arrays, note.model_dump_json())
 
 
-def read_probabilities(
-    folder: Path, cell: Cell, held_out: tuple[int, int], test: tuple[int, int]
-) -> Probabilities | None:
+def read_probabilities(folder: Path, cell: Cell) -> Probabilities | None:
     """The probabilities of a cell; None if there are none.
-
-    Args:
-        folder: of results.
-        cell: the training.
-        held_out: rows and nodes to expect.
-        test: the same for the test rows.
 
     Raises:
         FileFormatError: the file is damaged, or of another training, or has numbers that are not probabilities.
@@ -224,7 +227,8 @@ def read_probabilities(
         raise FileFormatError(path, None, f"it does not contain probabilities: {explain(error, _Note)}") from None
     if not note.training.is_of(cell):
         raise FileFormatError(path, None, "it belongs to another training; remove it to train again")
-    arrays = read_arrays(path, {"held_out": (FLOAT32, held_out), "test": (FLOAT32, test)})
+    shapes = read_shapes(path)
+    arrays = read_arrays(path, {name: (FLOAT32, shapes.get(name, (0, 0))) for name in ("held_out", "test")})
     for name, values in arrays.items():
         # The smallest and the largest are NaN if any value is.
         if values.size and not (values.min() >= 0 and values.max() <= 1):
@@ -242,6 +246,11 @@ def read_probabilities(
 def work_folder(folder: Path, cell: Cell) -> Path:
     """Where checkpoints of a training under way are. Whoever trains it has the sole use of this folder."""
     return folder / WORK / cell.fingerprint
+
+
+def claim_folder(folder: Path, cell: Cell) -> Path:
+    """The runner that has a training done, perhaps on another machine, has the sole use of this folder meanwhile."""
+    return folder / WORK / f"{cell.fingerprint}.claim"
 
 
 def _write_lines(path: Path, values: Mapping[str, Any]) -> None:

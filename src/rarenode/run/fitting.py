@@ -19,6 +19,7 @@ from rarenode.data.table_options import table_options
 from rarenode.diagnosis.validation_checks import VALIDATION
 from rarenode.engines import resolve_device
 from rarenode.errors import ArgumentError, DataError, ResumeError, TrainingError
+from rarenode.executors import make_executor
 from rarenode.hierarchy import HierarchyLike, as_hierarchy
 from rarenode.models.encoder import Encoder, as_encoder
 from rarenode.models.pretrained import load_encoder
@@ -29,7 +30,6 @@ from rarenode.run.rows import has_images, training_rows, usable_data, usable_row
 from rarenode.run.unseen import report_on_unseen, unseen_rows
 from rarenode.training import Callback, fit_model
 from rarenode.training.estimate import estimate_fit
-from rarenode.training.out_of_fold import fold_folders
 from rarenode.training.train import require_labels, require_trainable_encoder
 
 if TYPE_CHECKING:
@@ -51,12 +51,15 @@ def fit_in_folder(
     callback: Callback | None,
     progress: Progress | None,
     root: Path | str | None,
+    on: str,
+    jobs: int | None,
 ) -> None:
     """Train a model in the folder of a run; see `Run.fit` for the arguments and errors."""
     if not isinstance(settings, Settings | None):
         raise ArgumentError(
             f"settings must be Settings or None, got {type(settings).__name__}; Settings(epochs=10) is an example"
         )
+    executor = make_executor(on, jobs)
     require_free(run, resume)
     stored = run.files.settings() if resume else None
     if resume and options is None and hierarchy is None:
@@ -86,8 +89,6 @@ def fit_in_folder(
     with ExitStack() as locks:
         locks.enter_context(nothing_left_if_refused(run))
         locks.enter_context(sole_use(run.folder))
-        for part in fold_folders(run.folder):
-            locks.enter_context(sole_use(part))
         is_new = not is_finished(run, rows, validation, settings, resume)
         if is_new:
             warn_of_copies(rows, validation, opened)
@@ -101,6 +102,7 @@ def fit_in_folder(
                 folder=run.folder,
                 resume=resume,
                 callback=callback,
+                executor=executor,
             )
             try:
                 if fitted.held_out is not None and isinstance(opened, Dataset):

@@ -96,9 +96,7 @@ def predict_into_file(
 ) -> Written:
     """See `Run.predict_to_file`."""
     check_output(Path(out), choice.layout)
-    if how.thresholds == GUARANTEED and (choice.min_probability > 0 or choice.layout == "cafa"):
-        what = "the layout cafa" if choice.layout == "cafa" else "min_probability (--min-probability)"
-        raise ArgumentError(f"guaranteed sets hold improbable nodes too: with {what} there would be no guarantee")
+    check_how(choice, how)
     sources = [data] if isinstance(data, str | Path) else data if isinstance(data, list | tuple) else []
     if any(is_same_file(each, out) for each in sources):
         raise ArgumentError(f"{out}: the predictions would replace the data; choose another name (--out)")
@@ -123,6 +121,13 @@ def predict_into_file(
     finally:
         progress.stop()
     return Written(rows, lines, without_labels, decided)
+
+
+def check_how(choice: Choice, how: How) -> None:
+    """Refuse to leave out what guaranteed sets hold."""
+    if how.thresholds == GUARANTEED and (choice.min_probability > 0 or choice.layout == "cafa"):
+        what = "the layout cafa" if choice.layout == "cafa" else "min_probability (--min-probability)"
+        raise ArgumentError(f"guaranteed sets hold improbable nodes too: with {what} there would be no guarantee")
 
 
 def _parts(

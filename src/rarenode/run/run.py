@@ -7,7 +7,7 @@ The folder contains the model (``model.json``, ``model.safetensors``, ``README.m
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from rarenode.config import Settings
 from rarenode.data.catalogue import SplitName, catalogue
 from rarenode.data.sources import Data
 from rarenode.errors import ArgumentError, MissingFileError
+from rarenode.executors import make_executor
 from rarenode.hierarchy import HierarchyLike
 from rarenode.models.encoder import Encoder
 from rarenode.report import Report, RunReport, report_on_model, write_report
@@ -31,6 +32,7 @@ from rarenode.run.model_rows import labelled_rows_for, own_unseen_rows, rows_for
 from rarenode.run.predicting import How, Written, predict_into_file, predict_rows
 from rarenode.run.predictions import Choice, Predictions
 from rarenode.run.rows import pictures_of
+from rarenode.run.shards import WrittenFolder, predict_into_folder
 from rarenode.run.unseen import report_on_unseen
 from rarenode.training import Callback, EpochRecord, TrainedModel
 
@@ -67,6 +69,10 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r})"
 
+    def __reduce__(self) -> tuple[type[Self], tuple[Path, torch.nn.Module | Encoder | None]]:
+        """Another process opens the folder, and loads the model once it needs it."""
+        return type(self), (self.folder.absolute(), self.encoder)
+
     # --- training ------------------------------------------------------------------------------------------------
 
     @classmethod
@@ -86,6 +92,8 @@ class Run:
         callback: Callback | None = None,
         progress: Progress | None = None,
         root: Path | str | None = None,
+        on: str = "local",
+        jobs: int | None = None,
     ) -> Self:
         """Train a model, and save it in a folder.
 
@@ -107,6 +115,10 @@ class Run:
             callback: is called after every step and epoch.
             progress: shows how far the embedding of pictures is.
             root: the folder that holds the datasets of the catalogue.
+            on: where models of folds (``cv``) are trained: ``local``, ``ray``, or the address of a Ray cluster; see
+                `rarenode.executors.make_executor`. The result is the same everywhere, and a run may be resumed
+                elsewhere.
+            jobs: how many of them side by side; they share the processors. None: one on this machine, all on Ray.
 
         Raises:
             ResumeError: the folder contains another run, or this one and ``resume`` is not set.
@@ -129,6 +141,8 @@ class Run:
             callback=callback,
             progress=progress,
             root=root,
+            on=on,
+            jobs=jobs,
         )
         return run
 
@@ -256,6 +270,56 @@ class Run:
             split=split,
             options=options,
             root=root,
+            progress=progress or Progress(quiet=True),
+        )
+
+    def predict_to_folder(
+        self,
+        data: Path | str | Iterable[Path | str],
+        out: Path | str,
+        *,
+        on: str = "local",
+        jobs: int | None = None,
+        choice: Choice | None = None,
+        thresholds: str | None = None,
+        min_confidence: float = 0.0,
+        uncertainty: str = "gmu",
+        options: Mapping[str, Any] | None = None,
+        progress: Progress | None = None,
+    ) -> WrittenFolder:
+        """Predict files into a folder, one output for each, in the format of the input if that is possible, or in CSV.
+
+        What is done stays done: called again, it leaves out files whose input, model and options are still the same.
+
+        Args:
+            data: files, or a pattern such as ``part-*.parquet``.
+            out: the folder; it is created. ``predictions.json`` in it says what is done.
+            on: where files are predicted: ``local``, ``ray``, or the address of a Ray cluster, whose machines must
+                have the run, the data and ``out`` under the same paths; see `rarenode.executors.make_executor`.
+            jobs: how many files side by side; they share the processors. None: one on this machine, on Ray as many as
+                there are processors.
+            choice: what to write, and how; see `Choice`.
+            thresholds: those that are fitted to rows are refused: they would be others in each file.
+            min_confidence: as in `predict_to_file`, as for the other arguments.
+            uncertainty: the kind that the files contain.
+            options: options of a table that differ from those of the training table.
+            progress: shows how far it is.
+
+        Returns:
+            How many files were predicted and skipped, and the totals of all.
+
+        Raises:
+            DataError: some files could not be predicted; all others are done.
+            Interrupted: Ctrl-C; called again, it continues.
+        """
+        return predict_into_folder(
+            self,
+            [data] if isinstance(data, str | Path) else data,
+            Path(out),
+            Choice() if choice is None else choice,
+            How(thresholds, min_confidence, uncertainty),
+            make_executor(on, jobs),
+            options=options,
             progress=progress or Progress(quiet=True),
         )
 

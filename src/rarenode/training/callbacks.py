@@ -93,6 +93,9 @@ class Callback:
     def on_neighbours(self, rows: int) -> None:
         """Distances between so many training rows are about to be measured."""
 
+    def on_fold(self, done: int, folds: int) -> None:
+        """So many of the folds are done, which are trained elsewhere, where no callback sees them."""
+
     def on_blend(self, kinds: Sequence[str], weights: BlendWeights) -> None:
         """The weights of models in a blend were learned."""
 
@@ -176,6 +179,10 @@ class ShowProgress(Callback):
     def on_neighbours(self, rows: int) -> None:
         """See `Callback`."""
         self.progress.line(f"{self.title}measuring distances between {counted(rows, 'row')}")
+
+    def on_fold(self, done: int, folds: int) -> None:
+        """See `Callback`."""
+        self.progress.line(f"{done} of {folds} folds {'is' if done == 1 else 'are'} done")
 
     def on_blend(self, kinds: Sequence[str], weights: BlendWeights) -> None:
         """See `Callback`."""

@@ -102,7 +102,26 @@ def estimate_fit(
     trainings = 1
     if settings.cv is not None and settings.holds_out_rows and not has_validation_rows:
         trainings += settings.cv
-    size = PROGRAM + rows * width * (8 + 8 + 4) + rows * nodes * (2 + (data.known is not None))
+    size = memory_of_fit(settings, rows, width, nodes, some_unknown=data.known is not None)
+    # An encoder that is trained takes far longer than all else, and nothing here tries it.
+    if not (try_it and rows) or (is_images and settings.train_encoder):
+        return FitEstimate(size, trainings)
+    tried = _like_embeddings(data, width) if is_images else data
+    seconds = _seconds(tried, settings) * rows / len(tried) * trainings
+    return FitEstimate(size, trainings, seconds, after_encoding=is_images)
+
+
+def memory_of_fit(settings: Settings, rows: int, width: int, nodes: int, *, some_unknown: bool = False) -> int:
+    """Bytes at the peak of a fit, roughly.
+
+    Args:
+        settings: how to train.
+        rows: to train on.
+        width: of prepared features, or of an embedding.
+        nodes: of the hierarchy.
+        some_unknown: whether some labels are unknown.
+    """
+    size = PROGRAM + rows * width * (8 + 8 + 4) + rows * nodes * (2 + some_unknown)
     if settings.holds_out_rows:
         # Out-of-fold probabilities of each model and of their blend, and thresholds fitted to them.
         size += rows * nodes * 4 * (2 if len(settings.models) == 1 else len(settings.models) + 2)
@@ -112,12 +131,7 @@ def estimate_fit(
         size += settings.n_trees * rows * (LEAF_ROW + PLACE)
     if "neighbours" in settings.models:
         size += min(rows, MOST_KEPT) * width * 4 * 2  # points of both forms, of which one is kept
-    # An encoder that is trained takes far longer than all else, and nothing here tries it.
-    if not (try_it and rows) or (is_images and settings.train_encoder):
-        return FitEstimate(size, trainings)
-    tried = _like_embeddings(data, width) if is_images else data
-    seconds = _seconds(tried, settings) * rows / len(tried) * trainings
-    return FitEstimate(size, trainings, seconds, after_encoding=is_images)
+    return size
 
 
 def _like_embeddings(data: Dataset, width: int) -> Dataset:

@@ -16,6 +16,7 @@ from rarenode.data.images import Images
 from rarenode.diagnosis.data_checks import unusable_weights
 from rarenode.engines import resolve_device
 from rarenode.errors import ArgumentError, DataError
+from rarenode.executors import Executor
 from rarenode.models.encoder import Encoder, as_encoder
 from rarenode.models.pretrained import load_encoder
 from rarenode.thresholds import make_strategy
@@ -44,6 +45,7 @@ def fit_model(
     folder: Path | str | None = None,
     resume: bool = False,
     callback: Callback | None = None,
+    executor: Executor | None = None,
 ) -> Fitted:
     """Train as often as ``cv`` or ``holdout`` require, and fit the thresholds and those of guaranteed sets.
 
@@ -59,9 +61,11 @@ def fit_model(
         folder: where checkpoints and models of folds are kept.
         resume: continue from what is in the folder.
         callback: is called after every step and epoch.
+        executor: where the models of folds are trained; see `cross_fit`. The result is the same everywhere.
 
     Raises:
-        ArgumentError: ``focus`` is an epistemic uncertainty, and ``n_members`` is 1.
+        ArgumentError: ``focus`` is an epistemic uncertainty, and ``n_members`` is 1; or there are no folds for an
+            executor.
         DataError: there are no labels, too few rows to hold some out, or only weights of 0.
     """
     if encoder is None and isinstance(data.X, Images):
@@ -83,7 +87,12 @@ def fit_model(
         raise DataError(weights)
     if valid is None and settings.holds_out_rows:
         _require_enough_rows(data, settings)
-    fitted = _fit(data, settings, valid, how)
+    if executor is not None and not executor.here and not trains_folds(settings, has_validation_rows=valid is not None):
+        raise ArgumentError(
+            "folds are what can be trained side by side (--on, --jobs), and there are none: set cv, without holdout "
+            "and validation rows"
+        )
+    fitted = _fit(data, settings, valid, how, executor)
     known = {**fitted.model.fingerprints, "settings": settings.fingerprint, "data": data.fingerprint}
     if valid is not None:
         known["validation"] = valid.with_labels_only().fingerprint
@@ -117,14 +126,19 @@ def _require_storable_names(data: Dataset) -> None:
             raise DataError(f"the name of a {what}, {bad!r}, is not valid Unicode text and cannot be saved; rename it")
 
 
-def _fit(data: Dataset, settings: Settings, valid: Dataset | None, how: How) -> Fitted:
+def trains_folds(settings: Settings, *, has_validation_rows: bool) -> bool:
+    """Whether a fit trains models of folds."""
+    return settings.cv is not None and settings.holdout is None and settings.holds_out_rows and not has_validation_rows
+
+
+def _fit(data: Dataset, settings: Settings, valid: Dataset | None, how: How, executor: Executor | None) -> Fitted:
     strategy = make_strategy(settings.thresholds)
     if valid is not None:
         held_out = validate(data, settings, valid, **how)
     elif settings.holdout is not None:
         held_out = hold_out(data, settings, **how)
     elif settings.holds_out_rows:
-        held_out = cross_fit(data, settings, **how)
+        held_out = cross_fit(data, settings, executor=executor, **how)
     else:
         model = train_model(data, settings, **how)
         thresholds = strategy.fit(np.zeros((1, len(data.hierarchy))), rule=settings.rule)

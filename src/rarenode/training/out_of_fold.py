@@ -15,8 +15,8 @@ With early stopping, a training stops when its AP on the held-out rows no longer
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -30,7 +30,8 @@ from rarenode.config.choices import Rule
 from rarenode.data.dataset import Dataset
 from rarenode.data.features import take_rows
 from rarenode.data.split import HierarchicalSplit, folds
-from rarenode.errors import ArgumentError, ResumeError
+from rarenode.errors import ArgumentError, Interrupted, ResumeError
+from rarenode.executors import Executor, Here, Task
 from rarenode.hierarchy.labels import count_labels, dense_rows
 from rarenode.models import Blend, BlendWeights, learn_weights, pool
 from rarenode.models.encoder import Encoder
@@ -38,6 +39,7 @@ from rarenode.models.model import Floats
 from rarenode.thresholds import GuaranteedRecall, Strategy
 from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.checkpoint import remove_checkpoint
+from rarenode.training.estimate import memory_of_fit
 from rarenode.training.model import TrainedModel
 from rarenode.training.model_folder import FILES, RECORD
 from rarenode.training.train import How, node_shares, require_labels, train_model
@@ -97,11 +99,18 @@ def validate(data: Dataset, settings: Settings, valid: Dataset, **how: Unpack[Ho
     return OutOfFold(_weighted(model, weights, shares), labels, probs, prior, rows, support, valid.known)
 
 
-def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFold:
+def cross_fit(data: Dataset, settings: Settings, *, executor: Executor | None = None, **how: Unpack[How]) -> OutOfFold:
     """Train once without each of ``settings.cv`` folds, then on all rows; see `train_model` for the arguments.
 
     Models of folds that are done are kept in ``folder`` until `remove_folds`, so that resuming trains only what is
     missing.
+
+    Args:
+        data: rows to learn from.
+        settings: how to train.
+        executor: where the models of folds are trained, perhaps side by side; None: here, one after the other. The
+            result is the same. The last training is always here.
+        how: see `train_model`. The callback sees only trainings that are here.
     """
     if settings.cv is None:
         raise ArgumentError("set cv to the number of folds")
@@ -110,41 +119,18 @@ def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFol
             "a schedule over epochs and early stopping with cv exclude each other, as the last training is shorter; "
             "set patience to 0, or schedule_by to batch"
         )
-    folder = how.get("folder")
     parts = [np.empty(data.Y.shape, dtype=np.float32) for _ in settings.models]
     best_epochs = []
     total = data.support
     support = np.zeros(len(data.hierarchy), dtype=np.int64)
-    for number, (kept, held_out) in enumerate(folds(data.Y, data.hierarchy, settings.cv, settings.seed), start=1):
-        part = None if folder is None else folder / f"{FOLD}{number}"
-        # Early stopping depends on the held-out rows, which the fingerprint of the training rows does not cover.
-        fingerprints = {
-            "rows": data.take(kept).fingerprint,
-            "hierarchy": data.hierarchy.fingerprint,
-            ALL_ROWS: data.fingerprint,
-        }
-        encoder = how.get("encoder")
-        if encoder is not None:
-            fingerprints["encoder"] = encoder.fingerprint
-        model = _trained_before(part, settings, fingerprints, encoder) if how.get("resume") else None
-        if model is None:
-            here: How = {**how, "folder": part, "title": f"fold {number} of {settings.cv}"}
-            model, found = _train_and_predict(data.take(kept), settings, data.take(held_out), **here)
-            if settings.train_encoder and model.encoder is not None:
-                data.X.forget(model.encoder.fingerprint)
-            if part is not None:
-                # An encoder that was not trained is the same for all folds, and large.
-                own = model.encoder if settings.train_encoder else None
-                replace(model, encoder=own, fingerprints={**model.fingerprints, **fingerprints}).save(part)
-                remove_checkpoint(part)
-        else:
-            found = model.predict_parts(take_rows(data.X, held_out))
-        for place, its in enumerate(found):
-            parts[place][held_out] = its
-        if model.history:
-            best_epochs.append(best_epoch(model))
-        positives = count_labels(data.Y[held_out])
-        support += positives * (total - positives)
+    with closing(_trained_folds(data, settings, executor or Here(), **how)) as trained:
+        for held_out, fold in trained:
+            for place, its in enumerate(fold.probs):
+                parts[place][held_out] = its
+            if fold.best_epoch is not None:
+                best_epochs.append(fold.best_epoch)
+            positives = count_labels(data.Y[held_out])
+            support += positives * (total - positives)
     weights, probs = _blend(parts, data, shares := node_shares(data), settings, **how)
     del parts
     final = settings
@@ -164,6 +150,86 @@ def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFol
         training_support=support // np.maximum(total, 1),
         known=data.known,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """What is left of a fold's model."""
+
+    probs: tuple[Floats, ...]
+    """(rows, nodes), of each part of the model: for the rows of the fold."""
+    best_epoch: int | None
+    """None if no network was trained."""
+
+
+def _trained_folds(
+    data: Dataset, settings: Settings, executor: Executor, **how: Unpack[How]
+) -> Generator[tuple[Indices, _Fold]]:
+    """The rows of each fold and what its model predicts for them, in the order in which models are done."""
+    folder, callback, encoder = how.get("folder"), how.get("callback"), how.get("encoder")
+    k = settings.cv
+    assert k is not None  # noqa: S101 (`cross_fit` has checked it)
+    given = data, encoder
+    width = data.n_features if encoder is None else encoder.width
+    memory = memory_of_fit(settings, len(data), width, len(data.hierarchy), some_unknown=data.known is not None)
+    tasks: dict[Task, Indices] = {}
+    for number, (kept, held_out) in enumerate(folds(data.Y, data.hierarchy, k, settings.seed), start=1):
+        title = f"fold {number} of {k}"
+        here: How = {"title": title, "callback": callback if executor.here else None}
+        task = Task(
+            name=title,
+            function=_train_fold,
+            arguments=(settings, kept, held_out, {**how, "folder": None, "encoder": None, **here}),
+            shared=given,
+            threads=settings.n_jobs if (settings.n_jobs or 0) > 0 else None,
+            gpus=int(settings.device.startswith("cuda")),
+            memory=memory,
+            folder=None if folder is None else folder / f"{FOLD}{number}",
+        )
+        tasks[task] = held_out
+    executor.expect(k)
+    try:
+        with executor:
+            for done, result in enumerate(executor.run(tasks), start=1):
+                yield tasks[result.task], result.get()
+                if callback is not None and not executor.here:
+                    callback.on_fold(done, k)
+    except KeyboardInterrupt:
+        kept_too = "" if folder is None else f"; what is done is kept in {folder}, and --resume (resume=True) continues"
+        raise Interrupted(f"stopped while folds were trained{kept_too}") from None
+
+
+def _train_fold(
+    given: tuple[Dataset, Encoder | None],
+    settings: Settings,
+    kept: Indices,
+    held_out: Indices,
+    how: How,
+    folder: Path | None = None,
+) -> _Fold:
+    """Train the model of a fold, unless it is in the folder, and predict the rows of the fold."""
+    data, encoder = given
+    # Early stopping depends on the held-out rows, which the fingerprint of the training rows does not cover.
+    fingerprints = {
+        "rows": data.take(kept).fingerprint,
+        "hierarchy": data.hierarchy.fingerprint,
+        ALL_ROWS: data.fingerprint,
+    }
+    if encoder is not None:
+        fingerprints["encoder"] = encoder.fingerprint
+    model = _trained_before(folder, settings, fingerprints, encoder) if how.get("resume") else None
+    if model is not None:
+        return _Fold(model.predict_parts(take_rows(data.X, held_out)), best_epoch(model))
+    here: How = {**how, "folder": folder, "encoder": encoder}
+    model, found = _train_and_predict(data.take(kept), settings, data.take(held_out), **here)
+    if settings.train_encoder and model.encoder is not None:
+        data.X.forget(model.encoder.fingerprint)
+    if folder is not None:
+        # An encoder that was not trained is the same for all folds, and large.
+        own = model.encoder if settings.train_encoder else None
+        replace(model, encoder=own, fingerprints={**model.fingerprints, **fingerprints}).save(folder)
+        remove_checkpoint(folder)
+    return _Fold(found, best_epoch(model))
 
 
 def _train_and_predict(
@@ -225,8 +291,13 @@ def _shares(positives: Indices, rows: Indices) -> NDArray[np.float64]:
     return positives / np.maximum(rows, 1)
 
 
-def best_epoch(model: TrainedModel) -> int:
-    """The epoch with the best validation AP, the first of equally good ones; the last, where none was measured."""
+def best_epoch(model: TrainedModel) -> int | None:
+    """The epoch with the best validation AP, the first of equally good ones; the last, where none was measured.
+
+    None if no network was trained.
+    """
+    if not model.history:
+        return None
     measured = [(record.valid.ap, -record.epoch) for record in model.history if record.valid is not None]
     return -max(measured)[1] if measured else model.history[-1].epoch
 
