@@ -513,6 +513,23 @@ def test_an_own_module(reef: Path, tmp_path: Path) -> None:
 # --- stopped and continued -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("train_encoder", [False, True])
+def test_folds_side_by_side_are_the_same(
+    reef: Path, encoder_folder: Path, tmp_path: Path, train_encoder: bool
+) -> None:
+    """The encoder travels, and so does what is known of pictures."""
+    settings = small_settings(
+        encoder_folder, holdout=None, cv=2, patience=1, batch_size=8, epochs=2, train_encoder=train_encoder
+    )
+    runs = [
+        Run.fit(survey(reef), tmp_path / f"{jobs}", settings, options=how(reef), jobs=jobs, report=False)
+        for jobs in (1, 2)
+    ]
+    here, elsewhere = (run.model for run in runs)
+    assert (elsewhere.predict_proba(new(reef)) == here.predict_proba(new(reef))).all()
+    assert outcomes(elsewhere) == outcomes(here)
+
+
 def test_folds_on_frozen_embeddings_resume_to_the_same_bits(reef: Path, encoder_folder: Path, tmp_path: Path) -> None:
     settings = small_settings(encoder_folder, holdout=None, cv=3, patience=1, batch_size=8)
     whole = Run.fit(survey(reef), tmp_path / "whole", settings, options=how(reef))
