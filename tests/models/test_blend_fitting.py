@@ -113,6 +113,14 @@ def test_a_model_that_knows_nothing_is_left_out() -> None:
     assert required.weights[1] > 0
 
 
+def test_a_model_without_weight_is_left_out_before_others_are_compared() -> None:
+    """Without one of the other two the loss would be lower still, which kept all three."""
+    parts, Y, shares = problem(18, 1, (2.0, 2.0, 2.0), 64)
+    found = learn_weights(parts, Y, shares=shares, scored=np.ones(1, dtype=np.bool_))
+    assert found.weights[0] == 0
+    assert found.kept == (1, 2)
+
+
 def test_one_of_two_equal_models_is_left_out_and_the_other_is_taken_as_it_is() -> None:
     parts, Y, shares = problem(3000, 6, (0.0,), 0)
     found = learn_weights([parts[0], parts[0]], Y, shares=shares, scored=np.ones(6, dtype=np.bool_))

@@ -119,9 +119,9 @@ def learn_weights(
         without = {place: best([p for p in kept if p != place]) for place in kept if place not in required}
         if not without:
             break
-        place = min(without, key=lambda candidate: without[candidate][0])
-        needless = without[place][0] <= (1 + NEGLIGIBLE) * loss or weights[place] < LEAST_WEIGHT
-        if not needless:
+        weightless = [place for place in without if weights[place] < LEAST_WEIGHT]
+        place = min(weightless or without, key=lambda candidate: without[candidate][0])
+        if not weightless and without[place][0] > (1 + NEGLIGIBLE) * loss:
             break
         kept.remove(place)
         loss, weights = without[place]
