@@ -327,7 +327,7 @@ def test_other_features_and_nodes_are_noticed(model: TrainedModel) -> None:
 
 def equal(ours: TrainedModel, theirs: TrainedModel) -> bool:
     plain = ("hierarchy", "settings", "engine", "history", "versions", "feature_names", "source", "thresholds")
-    arrays = ("scored", "training_positives", "parents_together")
+    arrays = ("scored", "training_positives", "parents_together", "known_rows")
     there = theirs.model.arrays()
     return (
         all(getattr(ours, name) == getattr(theirs, name) for name in plain)
@@ -497,6 +497,8 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "positives": (edit(lambda r: r["training_positives"].pop()), "training_positives has 19 values"),
     "parents": (edit(lambda r: r["parents_together"].pop()), "parents_together has 19 values"),
     "fewer parents": (edit(lambda r: r.update(parents_together=[0] * 20)), "parents_together: a node has more rows"),
+    "known": (edit(lambda r: r["known_rows"].pop()), "known_rows has 19 values"),
+    "fewer known": (edit(lambda r: r.update(known_rows=[0] * 20)), "known_rows: more rows have a node than it is"),
     "column": (edit(lambda r: r["hierarchy"]["edges"].append([0, 99])), "column"),
     "cycle": (edit(lambda r: r["hierarchy"]["edges"].append(r["hierarchy"]["edges"][0][::-1])), "hierarchy is invalid"),
     "edges": (edit(lambda r: r["hierarchy"]["edges"].pop()), "not the one that the model was trained with"),
@@ -686,3 +688,21 @@ def test_together_by_the_prior_of_the_training_rows(thresholds: str) -> None:
     prior = drawn.train.Y.mean(axis=0)
     expected = make_strategy(thresholds).fit(probs, prior=prior).decide(probs, drawn.hierarchy)
     np.testing.assert_array_equal(model.predict_together(drawn.test.X, thresholds), expected)
+
+
+def test_the_prior_is_a_share_of_the_rows_where_a_node_is_known(tmp_path: Path) -> None:
+    """As in the fit, so the thresholds fitted to the same probabilities are the same."""
+    drawn = make_hierarchical(rows=300, nodes=12, depth=2, features=4)
+    some = np.random.default_rng(0).random(drawn.train.Y.shape) < np.linspace(0.05, 1, len(drawn.hierarchy))
+    partly = replace(drawn.train, known=drawn.train.Y | some)
+    model = train_model(partly, Settings(model="forest", n_trees=3))
+    model.save(tmp_path)
+    probs = model.predict_proba(drawn.test.X)
+    prior = partly.Y.sum(axis=0) / partly.known.sum(axis=0)  # type: ignore[union-attr]
+    expected = make_strategy("prior").fit(probs, prior=prior)
+    for each in (model, TrainedModel.load(tmp_path)):
+        np.testing.assert_array_equal(each.thresholds_for(probs, "prior").values, expected.values)
+    edit(lambda r: r.pop("known_rows"))(tmp_path)  # as an older rarenode wrote it
+    older = make_strategy("prior").fit(probs, prior=model.training_positives / model.n_training_rows)
+    np.testing.assert_array_equal(TrainedModel.load(tmp_path).thresholds_for(probs, "prior").values, older.values)
+    assert (older.values != expected.values).any()

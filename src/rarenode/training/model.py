@@ -73,6 +73,8 @@ class TrainedModel:
     `Dataset.n_counted`."""
     parents_together: NDArray[np.int64] | None = None
     """(nodes,): how many training rows, without clones, have all parents of each node; None in older models."""
+    known_rows: NDArray[np.int64] | None = None
+    """(nodes,): in how many training rows, without clones, each node is known; None in older models."""
     encoder: Encoder | None = None
     """What turns pictures into features, which are then prepared; None if rows are no pictures."""
     guaranteed: GuaranteedRecall | None = None
@@ -251,8 +253,8 @@ class TrainedModel:
             )
         rule = self.settings.rule if self.thresholds is None else self.thresholds.rule
         some = probs if len(probs) else np.zeros((1, len(self.hierarchy)))  # for no rows any thresholds will do
-        prior = self.training_positives / max(self.n_training_rows, 1)
-        return strategy.fit(some, prior=prior, rule=rule)
+        known = self.n_training_rows if self.known_rows is None else self.known_rows
+        return strategy.fit(some, prior=self.training_positives / np.maximum(known, 1), rule=rule)
 
     def member_probs(self, X: Any) -> Floats:
         """Each network's constrained probabilities, (members, rows, nodes).
@@ -370,6 +372,7 @@ class TrainedModel:
             reading=self.reading,
             n_counted=self.n_counted,
             parents_together=self.parents_together,
+            known_rows=self.known_rows,
             encoder=self.encoder,
             guaranteed=self.guaranteed,
         )
@@ -410,11 +413,16 @@ class TrainedModel:
             thresholds=record.as_thresholds(),
             reading=record.reading,
             n_counted=record.n_counted,
-            parents_together=record.as_parents_together(),
+            parents_together=_counts(record.parents_together),
+            known_rows=_counts(record.known_rows),
             encoder=loaded,
             guaranteed=record.as_guaranteed(),
         )
         return read.on(where or _usable_device(record.settings.device))
+
+
+def _counts(values: tuple[int, ...] | None) -> NDArray[np.int64] | None:
+    return None if values is None else np.array(values, dtype=np.int64)
 
 
 def _usable_device(device: str) -> str:

@@ -149,6 +149,7 @@ def train_model(
         else data.reading.model_copy(update={"images": None, "skip_bad_images": False, "stream": False}),
         n_counted=data.n_counted,
         parents_together=count_parents_together(data.Y, data.hierarchy, known=data.known),
+        known_rows=data.known_rows,
     )
 
 
