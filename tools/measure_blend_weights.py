@@ -43,8 +43,8 @@ def main() -> None:
             data = load_dataset(name).train_and_valid.with_labels_only()
             _, parts, how = _fit(data, Settings(n_jobs=1))
             for penalty in (0.0, blend_fitting.PENALTY):
-                weights = _learn(parts, how, penalty).weights
-                print(f"| {name} | {penalty:g} | {', '.join(f'{w:.4f}' for w in weights)} |", flush=True)
+                learned = ", ".join(f"{weight:.4f}" for weight in _learn(parts, how, penalty).weights)
+                print(f"| {name} | {penalty:g} | {learned} |", flush=True)
         return
     print("| rows | penalty | log loss | worst | probabilities of exactly 0 or 1 | largest weight |")
     print("|---|---|---|---|---|---|")

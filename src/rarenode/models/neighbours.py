@@ -46,7 +46,7 @@ LEAST_WIDTH = 1e-4
 FEW_FEATURES = 8
 """Fewer are summed one after the other."""
 LITTLE_KNOWN = 1e-9
-"""If rows that know a node have a smaller share of the weight, their weights are added up by themselves."""
+"""If rows that know a node have a smaller share of the weight, it is computed anew from these rows alone."""
 MOST_DISTANT = 1e12
 """Points with larger coordinates are refused: squares of their distances must be finite."""
 ROWS_AT_A_TIME = 8
@@ -164,8 +164,8 @@ class Neighbours(RowModel):
         """See `RowModel.write_probs`."""
         _predict(
             in_form(X, self.form) * self.metric, self.points, self.widths, float(self.widths.min()), self.scale,
-            self.label_starts, self.label_columns, self.row_weights,
-            self.unknown_starts, self.unknown_columns, self.overall_share, probs,
+            self.label_starts, self.label_columns, self.row_weights, self.unknown_starts, self.unknown_columns,
+            known_somewhere(self.unknown_columns, self.nodes, len(self.points)), self.overall_share, probs,
         )  # fmt: skip
 
 
@@ -191,6 +191,14 @@ def measure_widths(points: Floats) -> Floats:
     _measure_widths(points, widths)
     length = math.sqrt(np.einsum("ij,ij->", points, points, dtype=np.float64) / rows)
     return np.maximum(widths, np.float32(LEAST_WIDTH * length or 1.0))
+
+
+def known_somewhere(unknown_columns: Integers, nodes: int, rows: int) -> NDArray[np.bool_]:
+    """(nodes,): whether any training row knows each node; empty if all labels are known."""
+    if not len(unknown_columns):
+        return np.empty(0, dtype=np.bool_)
+    somewhere: NDArray[np.bool_] = np.bincount(unknown_columns, minlength=nodes) < rows
+    return somewhere
 
 
 # --- compiled ------------------------------------------------------------------------------------------------------
@@ -275,16 +283,17 @@ def weigh(
     widths: Floats,
     scale: float,
     row_weights: NDArray[np.float64],
+    exponents: NDArray[np.float64],
     weights: NDArray[np.float64],
 ) -> None:
-    """Write the weights of training rows, which add up to 1; ``distances`` are squared."""
+    """Write the weights of training rows, which add up to 1, and their exponents; ``distances`` are squared."""
     largest = -np.inf
     for other in range(widths.shape[0]):
-        weights[other] = -math.sqrt(distances[other]) / (scale * math.sqrt(width * widths[other]))
-        largest = max(largest, weights[other])
+        exponents[other] = -math.sqrt(distances[other]) / (scale * math.sqrt(width * widths[other]))
+        largest = max(largest, exponents[other])
     total = 0.0
     for other in range(widths.shape[0]):
-        weights[other] = row_weights[other] * math.exp(weights[other] - largest)
+        weights[other] = row_weights[other] * math.exp(exponents[other] - largest)
         total += weights[other]
     for other in range(widths.shape[0]):
         weights[other] /= total
@@ -293,15 +302,22 @@ def weigh(
 @compiled()
 def add_labels(
     weights: NDArray[np.float64],
+    exponents: NDArray[np.float64],
+    row_weights: NDArray[np.float64],
     label_starts: Integers,
     label_columns: Integers,
     unknown_starts: Integers,
     unknown_columns: Integers,
+    somewhere: NDArray[np.bool_],
     overall: NDArray[np.float64],
     sums: NDArray[np.float64],
     unknown: NDArray[np.float64],
 ) -> None:
-    """Write the probability of each node; ``overall`` is its share where no row with a weight tells."""
+    """Write the probability of each node; ``overall`` is its share where no row tells.
+
+    ``weights`` are those of `weigh`, with their ``exponents``; ``somewhere`` is `known_somewhere`. What is left in
+    ``unknown`` is the weight of the rows that do not know a node.
+    """
     sums[:] = 0.0
     unknown[:] = 0.0
     everything = 0.0
@@ -314,19 +330,68 @@ def add_labels(
         if not all_known:
             for label in range(unknown_starts[row], unknown_starts[row + 1]):
                 unknown[unknown_columns[label]] += weight
-    for node in range(sums.shape[0]):
-        if not all_known:
-            # Exactly 0 if all rows are unknown: the same numbers were added in the same order.
+    if not all_known:
+        far = np.empty(sums.shape[0], np.int64)
+        count = 0
+        for node in range(sums.shape[0]):
             known = everything - unknown[node]
-            if 0.0 < known < LITTLE_KNOWN * everything:  # what rounding left of the difference
-                known = 0.0
-                for row in range(weights.shape[0]):
-                    start, end = unknown_starts[row], unknown_starts[row + 1]
-                    place = start + np.searchsorted(unknown_columns[start:end], node)
-                    if place == end or unknown_columns[place] != node:
-                        known += weights[row]
-            sums[node] = sums[node] / known if known > 0.0 else overall[node]
+            if not somewhere[node]:
+                sums[node] = overall[node]
+            elif known < LITTLE_KNOWN * everything:  # what rounding left of the difference
+                far[count] = node
+                count += 1
+            else:
+                sums[node] /= known
+        if count:
+            _add_far_labels(
+                far[:count], exponents, row_weights, label_starts, label_columns, unknown_starts, unknown_columns,
+                overall, sums,
+            )  # fmt: skip
+    for node in range(sums.shape[0]):
         sums[node] = min(sums[node], 1.0)  # the weights add up to 1, but for rounding
+
+
+@compiled()
+def _add_far_labels(
+    nodes: NDArray[np.int64],
+    exponents: NDArray[np.float64],
+    row_weights: NDArray[np.float64],
+    label_starts: Integers,
+    label_columns: Integers,
+    unknown_starts: Integers,
+    unknown_columns: Integers,
+    overall: NDArray[np.float64],
+    sums: NDArray[np.float64],
+) -> None:
+    """Write the probabilities of nodes, which rise, that only rows with next to no weight know.
+
+    For each, weights are anew in proportion to exp(exponent), with the largest exponent of the rows that know it as
+    the unit, however small that is beside rows that do not.
+    """
+    largest = np.full(nodes.shape[0], -np.inf)
+    known, having = np.zeros(nodes.shape[0]), np.zeros(nodes.shape[0])
+    for adding in (False, True):
+        for row in range(exponents.shape[0]):
+            if exponents[row] == -np.inf:  # a row that is left out
+                continue
+            unknown_at, label_at = unknown_starts[row], label_starts[row]
+            for i in range(nodes.shape[0]):
+                node = nodes[i]
+                while unknown_at < unknown_starts[row + 1] and unknown_columns[unknown_at] < node:
+                    unknown_at += 1
+                if unknown_at < unknown_starts[row + 1] and unknown_columns[unknown_at] == node:
+                    continue
+                if not adding:
+                    largest[i] = max(largest[i], exponents[row])
+                    continue
+                weight = row_weights[row] * math.exp(exponents[row] - largest[i])
+                known[i] += weight
+                while label_at < label_starts[row + 1] and label_columns[label_at] < node:
+                    label_at += 1
+                if label_at < label_starts[row + 1] and label_columns[label_at] == node:
+                    having[i] += weight
+    for i in range(nodes.shape[0]):
+        sums[nodes[i]] = having[i] / known[i] if known[i] > 0.0 else overall[nodes[i]]
 
 
 @compiled(parallel=True)
@@ -341,6 +406,7 @@ def _predict(
     row_weights: NDArray[np.float64],
     unknown_starts: Integers,
     unknown_columns: Integers,
+    somewhere: NDArray[np.bool_],
     overall: NDArray[np.float64],
     probs: Floats,
 ) -> None:
@@ -349,14 +415,17 @@ def _predict(
     for block in numba.prange((count + ROWS_AT_A_TIME - 1) // ROWS_AT_A_TIME):
         first, last = block * ROWS_AT_A_TIME, min(count, (block + 1) * ROWS_AT_A_TIME)
         distances = np.empty((ROWS_AT_A_TIME, training_rows), np.float32)
-        weights = np.empty(training_rows, np.float64)
+        exponents, weights = np.empty(training_rows, np.float64), np.empty(training_rows, np.float64)
         sums, unknown = np.empty(nodes, np.float64), np.empty(nodes, np.float64)
         for other in range(training_rows):
             for row in range(first, last):
                 distances[row - first, other] = square_distance(rows[row], points[other])
         for row in range(first, last):
             width = max(math.sqrt(tenth(distances[row - first], -1)), least_width)
-            weigh(distances[row - first], width, widths, scale, row_weights, weights)
-            add_labels(weights, label_starts, label_columns, unknown_starts, unknown_columns, overall, sums, unknown)
+            weigh(distances[row - first], width, widths, scale, row_weights, exponents, weights)
+            add_labels(
+                weights, exponents, row_weights, label_starts, label_columns, unknown_starts, unknown_columns,
+                somewhere, overall, sums, unknown,
+            )  # fmt: skip
             for node in range(nodes):
                 probs[row, node] = sums[node]
