@@ -327,7 +327,7 @@ def test_other_features_and_nodes_are_noticed(model: TrainedModel) -> None:
 
 def equal(ours: TrainedModel, theirs: TrainedModel) -> bool:
     plain = ("hierarchy", "settings", "engine", "history", "versions", "feature_names", "source", "thresholds")
-    arrays = ("scored", "training_positives", "parents_together", "known_rows")
+    arrays = ("scored", "training_positives", "parents_together", "prior")
     there = theirs.model.arrays()
     return (
         all(getattr(ours, name) == getattr(theirs, name) for name in plain)
@@ -497,8 +497,8 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "positives": (edit(lambda r: r["training_positives"].pop()), "training_positives has 19 values"),
     "parents": (edit(lambda r: r["parents_together"].pop()), "parents_together has 19 values"),
     "fewer parents": (edit(lambda r: r.update(parents_together=[0] * 20)), "parents_together: a node has more rows"),
-    "known": (edit(lambda r: r["known_rows"].pop()), "known_rows has 19 values"),
-    "fewer known": (edit(lambda r: r.update(known_rows=[0] * 20)), "known_rows: more rows have a node than it is"),
+    "prior": (edit(lambda r: r["prior"].pop()), "prior has 19 values"),
+    "prior above 1": (edit(lambda r: r["prior"].__setitem__(3, 1.5)), "prior.3: .* less than or equal to 1"),
     "column": (edit(lambda r: r["hierarchy"]["edges"].append([0, 99])), "column"),
     "cycle": (edit(lambda r: r["hierarchy"]["edges"].append(r["hierarchy"]["edges"][0][::-1])), "hierarchy is invalid"),
     "edges": (edit(lambda r: r["hierarchy"]["edges"].pop()), "not the one that the model was trained with"),
@@ -702,7 +702,7 @@ def test_the_prior_is_a_share_of_the_rows_where_a_node_is_known(tmp_path: Path) 
     expected = make_strategy("prior").fit(probs, prior=prior)
     for each in (model, TrainedModel.load(tmp_path)):
         np.testing.assert_array_equal(each.thresholds_for(probs, "prior").values, expected.values)
-    edit(lambda r: r.pop("known_rows"))(tmp_path)  # as an older rarenode wrote it
+    edit(lambda r: r.pop("prior"))(tmp_path)  # as an older rarenode wrote it
     older = make_strategy("prior").fit(probs, prior=model.training_positives / model.n_training_rows)
     np.testing.assert_array_equal(TrainedModel.load(tmp_path).thresholds_for(probs, "prior").values, older.values)
     assert (older.values != expected.values).any()

@@ -73,8 +73,9 @@ class TrainedModel:
     `Dataset.n_counted`."""
     parents_together: NDArray[np.int64] | None = None
     """(nodes,): how many training rows, without clones, have all parents of each node; None in older models."""
-    known_rows: NDArray[np.int64] | None = None
-    """(nodes,): in how many training rows, without clones, each node is known; None in older models."""
+    prior: NDArray[np.float64] | None = None
+    """(nodes,): the share of the rows for training and validation that have each node, of those that count more than 0
+    and where it is known; None in older models."""
     encoder: Encoder | None = None
     """What turns pictures into features, which are then prepared; None if rows are no pictures."""
     guaranteed: GuaranteedRecall | None = None
@@ -253,8 +254,8 @@ class TrainedModel:
             )
         rule = self.settings.rule if self.thresholds is None else self.thresholds.rule
         some = probs if len(probs) else np.zeros((1, len(self.hierarchy)))  # for no rows any thresholds will do
-        known = self.n_training_rows if self.known_rows is None else self.known_rows
-        return strategy.fit(some, prior=self.training_positives / np.maximum(known, 1), rule=rule)
+        prior = self.training_positives / max(self.n_training_rows, 1) if self.prior is None else self.prior
+        return strategy.fit(some, prior=prior, rule=rule)
 
     def member_probs(self, X: Any) -> Floats:
         """Each network's constrained probabilities, (members, rows, nodes).
@@ -372,7 +373,7 @@ class TrainedModel:
             reading=self.reading,
             n_counted=self.n_counted,
             parents_together=self.parents_together,
-            known_rows=self.known_rows,
+            prior=self.prior,
             encoder=self.encoder,
             guaranteed=self.guaranteed,
         )
@@ -413,16 +414,12 @@ class TrainedModel:
             thresholds=record.as_thresholds(),
             reading=record.reading,
             n_counted=record.n_counted,
-            parents_together=_counts(record.parents_together),
-            known_rows=_counts(record.known_rows),
+            parents_together=record.as_parents_together(),
+            prior=None if record.prior is None else np.array(record.prior, dtype=np.float64),
             encoder=loaded,
             guaranteed=record.as_guaranteed(),
         )
         return read.on(where or _usable_device(record.settings.device))
-
-
-def _counts(values: tuple[int, ...] | None) -> NDArray[np.int64] | None:
-    return None if values is None else np.array(values, dtype=np.int64)
 
 
 def _usable_device(device: str) -> str:

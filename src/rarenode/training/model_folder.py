@@ -39,6 +39,7 @@ from rarenode.training.model_records import (
     GuaranteedRecord,
     HierarchyRecord,
     PreparationRecord,
+    Share,
     ThresholdsRecord,
 )
 from rarenode.version import __version__
@@ -85,7 +86,7 @@ class ModelFile(BaseModel):
     """How the table was read that the model was trained on."""
     n_counted: Annotated[int, Field(ge=1)] | None = None
     parents_together: tuple[Count, ...] | None = None
-    known_rows: tuple[Count, ...] | None = None
+    prior: tuple[Share, ...] | None = None
     encoder: EncoderRecord | None = None
     guaranteed: GuaranteedRecord | None = None
 
@@ -114,7 +115,7 @@ class ModelFile(BaseModel):
         reading: TableOptions | None,
         n_counted: int | None,
         parents_together: NDArray[np.int64] | None,
-        known_rows: NDArray[np.int64] | None,
+        prior: NDArray[np.float64] | None,
         encoder: Encoder | None,
         guaranteed: GuaranteedRecall | None,
     ) -> Self:
@@ -138,7 +139,7 @@ class ModelFile(BaseModel):
             reading=reading,
             n_counted=n_counted,
             parents_together=None if parents_together is None else tuple(parents_together.tolist()),
-            known_rows=None if known_rows is None else tuple(known_rows.tolist()),
+            prior=None if prior is None else tuple(prior.tolist()),
             encoder=None if encoder is None else EncoderRecord.model_validate(encoder.describe(), strict=False),
             guaranteed=None if guaranteed is None else GuaranteedRecord.describe(guaranteed),
         )
@@ -150,6 +151,10 @@ class ModelFile(BaseModel):
     def as_guaranteed(self) -> GuaranteedRecall | None:
         """The guaranteed sets, if it has any."""
         return None if self.guaranteed is None else self.guaranteed.as_guaranteed()
+
+    def as_parents_together(self) -> NDArray[np.int64] | None:
+        """The counts, if it has any."""
+        return None if self.parents_together is None else np.array(self.parents_together, dtype=np.int64)
 
 
 def write_model_folder(folder: Path, record: ModelFile, model: Model, card: str, encoder: Encoder | None) -> None:
@@ -294,7 +299,7 @@ def _check_widths(path: Path, record: ModelFile, model: Model) -> None:
         "feature_names": (record.feature_names, n_features),
         "training_positives": (record.training_positives, len(record.hierarchy.nodes)),
         "parents_together": (record.parents_together, len(record.hierarchy.nodes)),
-        "known_rows": (record.known_rows, len(record.hierarchy.nodes)),
+        "prior": (record.prior, len(record.hierarchy.nodes)),
     }
     if record.thresholds is not None:
         widths["thresholds"] = (record.thresholds.values, len(record.hierarchy.nodes))
@@ -316,9 +321,6 @@ def _check_widths(path: Path, record: ModelFile, model: Model) -> None:
     together = record.parents_together or record.training_positives
     if any(rows < positives for rows, positives in zip(together, record.training_positives, strict=True)):
         raise FileFormatError(path, None, "parents_together: a node has more rows than all its parents together")
-    known = record.known_rows or record.training_positives
-    if any(rows < positives for rows, positives in zip(known, record.training_positives, strict=True)):
-        raise FileFormatError(path, None, "known_rows: more rows have a node than it is known in")
 
 
 def parameters_fingerprint(folder: Path) -> str:

@@ -40,7 +40,7 @@ from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.checkpoint import remove_checkpoint
 from rarenode.training.model import TrainedModel
 from rarenode.training.model_folder import FILES, RECORD
-from rarenode.training.train import How, node_shares, require_labels, train_model
+from rarenode.training.train import How, node_shares, prior_of, require_labels, train_model
 
 Indices = NDArray[np.int64]
 FOLD = ".fold-"
@@ -59,7 +59,7 @@ class OutOfFold:
     probs: NDArray[np.float32]
     """(rows, nodes): their probabilities."""
     prior: NDArray[np.float64]
-    """(nodes,): the share that has each node, of all rows where it is known."""
+    """(nodes,): the share that has each node, of all rows that count and where it is known; see `prior_of`."""
     rows: Indices
     """Which of all rows these are."""
     training_support: Indices
@@ -67,15 +67,28 @@ class OutOfFold:
     in that; it is their mean over the node's rows, rounded down, so that 0 means that none had any."""
     known: NDArray[np.bool_] | None = None
     """(rows, nodes): where labels of the held-out rows are known; None: everywhere."""
+    counting: NDArray[np.bool_] | None = None
+    """(rows,): which of the held-out rows have a weight above 0; None: all. The others decide nothing."""
 
     def decide(self, strategy: Strategy, rule: Rule) -> TrainedModel:
-        """The model, with thresholds that the strategy fits to the held-out predictions."""
-        fitted = strategy.fit(self.probs, self.Y, known=self.known, prior=self.prior, rule=rule)
-        return self.model.with_thresholds(fitted)
+        """The model, with thresholds that the strategy fits to the held-out predictions.
+
+        All rows count the same that have a weight above 0.
+        """
+        probs, Y, known = self._counting_rows()
+        fitted = strategy.fit(probs, Y, known=known, prior=self.prior, rule=rule)
+        return replace(self.model, prior=self.prior).with_thresholds(fitted)
 
     def guarantee(self, recall: float) -> GuaranteedRecall:
-        """Guaranteed sets, fitted to the held-out predictions."""
-        return GuaranteedRecall.fit(recall, self.probs, self.Y, known=self.known)
+        """Guaranteed sets, fitted to the held-out predictions; all rows count the same that have a weight above 0."""
+        probs, Y, known = self._counting_rows()
+        return GuaranteedRecall.fit(recall, probs, Y, known=known)
+
+    def _counting_rows(self) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_] | None]:
+        rows = self.counting
+        if rows is None:
+            return self.probs, self.Y, self.known
+        return self.probs[rows], self.Y[rows], None if self.known is None else self.known[rows]
 
 
 def hold_out(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFold:
@@ -91,10 +104,9 @@ def validate(data: Dataset, settings: Settings, valid: Dataset, **how: Unpack[Ho
     valid = require_labels(valid, "validation")
     model, parts = _train_and_predict(data, settings, valid, **how)
     weights, probs = _blend(parts, valid, shares := node_shares(data), settings, **how)
-    prior = _shares(model.training_positives + valid.support, data.known_rows + valid.known_rows)
-    rows, support = np.arange(len(valid)), model.training_positives
-    labels = dense_rows(valid.Y)
-    return OutOfFold(_weighted(model, weights, shares), labels, probs, prior, rows, support, valid.known)
+    prior, rows, support = prior_of(data, valid), np.arange(len(valid)), model.training_positives
+    model, labels = _weighted(model, weights, shares), dense_rows(valid.Y)
+    return OutOfFold(model, labels, probs, prior, rows, support, valid.known, valid.counting)
 
 
 def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFold:
@@ -159,10 +171,11 @@ def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFol
         _weighted(model, weights, shares),
         dense_rows(data.Y),
         probs,
-        prior=_shares(total, data.known_rows),
+        prior=prior_of(data),
         rows=np.arange(len(data)),
         training_support=support // np.maximum(total, 1),
         known=data.known,
+        counting=data.counting,
     )
 
 
@@ -217,12 +230,7 @@ def _hold_out_rows(
     data: Dataset, settings: Settings, kept: Indices, held_out: Indices, **how: Unpack[How]
 ) -> OutOfFold:
     fold = validate(data.take(kept), settings, data.take(held_out), **how)
-    return replace(fold, prior=_shares(data.support, data.known_rows), rows=held_out)
-
-
-def _shares(positives: Indices, rows: Indices) -> NDArray[np.float64]:
-    """The share of rows that are positive; 0 where there are no rows."""
-    return positives / np.maximum(rows, 1)
+    return replace(fold, prior=prior_of(data), rows=held_out)
 
 
 def best_epoch(model: TrainedModel) -> int:
