@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from rarenode import Dataset, Hierarchy
 from rarenode.data.split import folds
 from rarenode.data.table_options import TableOptions
-from rarenode.diagnosis.data_checks import examine
+from rarenode.diagnosis.data_checks import examine, repeated_rows
 from rarenode.diagnosis.examination import Examination
 
 TREE = Hierarchy.from_paths(["Biota > Corals", "Biota > Sponges", "Rock"])
@@ -238,6 +238,26 @@ def test_coarse_features_are_no_copies() -> None:
         "note: rows: 118 rows have the same features as another row; 80 of them with other labels",
         "note: splits: 120 rows of test.csv have the same features as a row of survey.csv",
     ]
+
+
+def test_many_copies_are_no_chance_where_a_feature_is_fine() -> None:
+    data = sound()
+    doubled = data.take(np.arange(ROWS) // 2)
+    assert "warning: rows: 60 rows have" not in texts(examine(doubled))[0]  # labels are the same
+    others = replace(doubled, Y=doubled.Y & (np.arange(ROWS) % 2 == 0)[:, None])
+    assert any(text.startswith("warning: rows: 60 rows have the same features") for text in texts(examine(others)))
+
+
+def test_copies_that_change_thresholds() -> None:
+    data = replace(sound(), name="survey.csv")
+    assert repeated_rows(data) is None
+    one = data.take(np.array([*range(ROWS - 1), 0]))
+    assert repeated_rows(one) is None
+    doubled = repeated_rows(data.take(np.arange(ROWS) // 2))
+    assert doubled is not None
+    assert doubled.startswith("survey.csv: 60 rows have the same features as another row (i0 = i0, i1 = i1,")
+    assert doubled.endswith("keep one row of each")
+    assert repeated_rows(replace(data, X=np.arange(ROWS)[:, None] % 2, feature_names=None)) is None
 
 
 def weighted(weight: float) -> Dataset:

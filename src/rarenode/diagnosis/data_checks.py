@@ -18,7 +18,7 @@ from rarenode.data.features import is_frame
 from rarenode.data.images import Images
 from rarenode.data.preparation import Categories, known_means, standardisation
 from rarenode.data.split import folds
-from rarenode.diagnosis.examination import FEW_ROWS, FEW_TO_JUDGE, Examination, Finding, Level, Severity
+from rarenode.diagnosis.examination import FEW_ROWS, FEW_TO_JUDGE, MOST_EXAMPLES, Examination, Finding, Level, Severity
 from rarenode.diagnosis.titles import distinct_titles
 from rarenode.diagnosis.validation_checks import validation_findings
 from rarenode.hierarchy.labels import count_labels, dense_rows, row_blocks
@@ -29,7 +29,12 @@ MOST_ROWS = 5000
 """So many rows, evenly spaced, are enough to find leaks."""
 FOLDS = 3
 COARSE = 0.1
-"""If a larger share of rows has the same features as another row, this says nothing about copies."""
+"""If a larger share of rows has the same features as another row, this says nothing about copies, but if a feature is
+fine."""
+FINE = 0.9
+"""A feature is fine that has so many distinct values for each distinct row, where others vary too."""
+FEW_COPIES = 0.01
+"""Copies of so small a share of the rows hardly change thresholds."""
 MOST_LIKE_ID = 20
 """Among so few rows, a count may be different in each by chance."""
 
@@ -336,8 +341,7 @@ def _shared_rows(data: Dataset, others: Sequence[Dataset]) -> Iterator[Finding]:
     repeated = len(alike) + len(contradicting)
     is_images = isinstance(data.X, Images)
     noun, what = ("picture", "content") if is_images else ("row", "features")
-    # Where many rows repeat others, their features are few or coarse; the same bytes are always the same picture.
-    is_coarse = repeated > COARSE * len(data) and not is_images
+    is_coarse = _is_coarse(data, repeated)
     if repeated:
         text = f"{_said(repeated, noun, 'has', 'have')} the same {what} as another {noun}"
         odd = len(contradicting)
@@ -353,6 +357,36 @@ def _shared_rows(data: Dataset, others: Sequence[Dataset]) -> Iterator[Finding]:
             advice = "if they are the same, keep one: scores of rows that were trained on are too high"
             severity = "note" if is_coarse else "warning"
             yield Finding.of(severity, "splits", text, advice, _pairs(other, data, same))
+
+
+def repeated_rows(data: Dataset) -> str | None:
+    """What copies among training rows do to rows that are held out; None if they are few, or equal by chance."""
+    if hasattr(data.X, "tocsr"):
+        return None
+    distinct: dict[bytes, int] = {}
+    pairs = [(row, first) for row, key in _row_keys(data) if (first := distinct.setdefault(key, row)) != row]
+    if len(pairs) <= FEW_COPIES * len(data) or _is_coarse(data, len(pairs)):
+        return None
+    noun, what = ("picture", "content") if isinstance(data.X, Images) else ("row", "features")
+    return (
+        f"{data.name or 'the data'}: {_said(len(pairs), noun, 'has', 'have')} the same {what} as another {noun} "
+        f"({', '.join(_pairs(data, data, pairs[:MOST_EXAMPLES]))}). If they are copies, models have learned from rows "
+        "that are held out: thresholds are too high, and guaranteed sets and promised precisions do not hold; keep one "
+        f"{noun} of each"
+    )
+
+
+def _is_coarse(data: Dataset, repeated: int) -> bool:
+    """Whether many rows may be equal by chance.
+
+    If a feature is fine, rows with equal values of it are equal in all other features, as copies are. The same bytes
+    are the same picture.
+    """
+    if isinstance(data.X, Images) or repeated <= COARSE * len(data):
+        return False
+    distinct = [len(np.unique(_coded(column))) for column in _columns(data.X)]
+    is_fine = max(distinct) >= FINE * (len(data) - repeated)
+    return not (is_fine and sum(values > 1 for values in distinct) > 1)
 
 
 def _pairs(data: Dataset, other: Dataset, pairs: Sequence[tuple[int, int]]) -> tuple[str, ...]:
