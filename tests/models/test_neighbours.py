@@ -163,6 +163,18 @@ def test_rows_that_count_0_are_left_out() -> None:
     np.testing.assert_array_equal(some.predict_proba(X), without.predict_proba(X))
 
 
+@pytest.mark.parametrize("unequal", [1e17, 1e25])
+def test_very_unequal_weights(unequal: float) -> None:
+    """One row has nearly all the weight, and nodes that it has not are next to impossible."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)).astype(np.float32)
+    Y = np.column_stack([X[:, 0] > 0, X[:, 0] <= 0])
+    weights = np.where(np.arange(60) == 0, unequal, 1).astype(np.float32)
+    probs = fit_neighbours(X, Y, sample_weight=weights).predict_proba(X)
+    assert np.isfinite(probs).all()
+    np.testing.assert_allclose(probs[0], Y[0], atol=1e-3)
+
+
 def test_threads_change_no_bit() -> None:
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(100, 7)).astype(np.float32), np.repeat(rng.random((100, 1)) < 0.3, 3, axis=1)

@@ -239,8 +239,9 @@ def _slopes(
         node = label_columns[i]
         absent = 1.0 - ((1.0 - PRIOR_SHARE) * probs[node] + PRIOR_SHARE * share[node])
         if absent > 1e-12:
-            loss += math.log(absent) - math.log(1.0 - absent)
-            slopes[node] *= -absent / (1.0 - absent)
+            present = max(1.0 - absent, 1e-12)  # rounded to 0 where next to no weight is on rows with the node
+            loss += math.log(absent) - math.log(present)
+            slopes[node] *= -absent / present
     if unknown_columns.shape[0] > 0:
         for i in range(unknown_starts[row], unknown_starts[row + 1]):
             node = unknown_columns[i]
