@@ -102,7 +102,7 @@ def test_a_least_confidence_would_break_the_promise(run: Run, new: Path, tmp_pat
         lambda: run.predict(new, thresholds="guaranteed", min_confidence=0.1),
         lambda: run.predict_to_file(new, tmp_path / "p.csv", thresholds="guaranteed", min_confidence=0.1),
     ):
-        with pytest.raises(ArgumentError, match="with min_confidence .--min-confidence. there would be no guarantee"):
+        with pytest.raises(ArgumentError, match=r"with min_confidence .--min-confidence. there would be no guarantee"):
             call()
     assert not (tmp_path / "p.csv").exists()
 
@@ -202,7 +202,7 @@ def test_thresholds_of_the_model_that_promise_a_recall_are_not_thinned_out_eithe
     rows(90, 0).write_csv(tmp_path / "train.csv")
     settings = Settings(model="forest", n_trees=3, thresholds="recall:0.8", cv=2, patience=None)
     its = Run.fit(tmp_path / "train.csv", tmp_path / "run", settings, options=OPTIONS, report=False)
-    says = "thresholds, recall:0.8, decide improbable nodes too: with min_confidence .--min-confidence. there would be no"
+    says = "recall:0.8, decide improbable nodes too: with min_confidence .--min-confidence. there would be no"
     with pytest.raises(ArgumentError, match=says):
         its.predict(new, min_confidence=0.1)
     with pytest.raises(ArgumentError, match="with the layout cafa there would be no guarantee"):

@@ -29,12 +29,11 @@ MOST_ROWS = 5000
 """So many rows, evenly spaced, are enough to find leaks."""
 FOLDS = 3
 COARSE = 0.1
-"""If a larger share of rows has the same features as another row, this says nothing about copies, but if a feature is
-fine."""
+"""If a larger share of rows has the same features as another row, this may say nothing about copies."""
 FINE = 0.9
-"""A feature is fine that has so many distinct values for each distinct row, where others vary too."""
-FEW_COPIES = 0.01
-"""Copies of so small a share of the rows hardly change thresholds."""
+"""Features tell rows apart that have so many distinct values for each distinct row."""
+FEW_COPIES, FEW_PAIRS = 0.01, 4
+"""Copies of so small a share of the rows hardly change thresholds, and so few equal rows may be equal by chance."""
 MOST_LIKE_ID = 20
 """Among so few rows, a count may be different in each by chance."""
 
@@ -330,7 +329,7 @@ def _shared_rows(data: Dataset, others: Sequence[Dataset]) -> Iterator[Finding]:
     distinct: dict[bytes, int] = {}
     alike: list[tuple[int, int]] = []
     contradicting: list[tuple[int, int]] = []
-    for row, key in _row_keys(data):
+    for row, key in _row_keys(data.X):
         first = distinct.setdefault(key, row)
         if first != row:
             labels = dense_rows(data.Y, np.array([first, row]))
@@ -341,7 +340,7 @@ def _shared_rows(data: Dataset, others: Sequence[Dataset]) -> Iterator[Finding]:
     repeated = len(alike) + len(contradicting)
     is_images = isinstance(data.X, Images)
     noun, what = ("picture", "content") if is_images else ("row", "features")
-    is_coarse = _is_coarse(data, repeated)
+    is_coarse = repeated > COARSE * len(data) and _is_chance(data, repeated)
     if repeated:
         text = f"{_said(repeated, noun, 'has', 'have')} the same {what} as another {noun}"
         odd = len(contradicting)
@@ -350,7 +349,7 @@ def _shared_rows(data: Dataset, others: Sequence[Dataset]) -> Iterator[Finding]:
         examples = _pairs(data, data, [*contradicting, *alike])
         yield Finding.of(severity, "rows", text + more, "if they are copies of one another, keep one", examples)
     for other in others:
-        same = [(row, distinct[key]) for row, key in _row_keys(other) if key in distinct]
+        same = [(row, distinct[key]) for row, key in _row_keys(other.X) if key in distinct]
         if same:
             where = f"{other.name or 'the other rows'} {'has' if len(same) == 1 else 'have'}"
             text = f"{counted(len(same), noun)} of {where} the same {what} as a {noun} of {data.name or 'the data'}"
@@ -364,8 +363,8 @@ def repeated_rows(data: Dataset) -> str | None:
     if hasattr(data.X, "tocsr"):
         return None
     distinct: dict[bytes, int] = {}
-    pairs = [(row, first) for row, key in _row_keys(data) if (first := distinct.setdefault(key, row)) != row]
-    if len(pairs) <= FEW_COPIES * len(data) or _is_coarse(data, len(pairs)):
+    pairs = [(row, first) for row, key in _row_keys(data.X) if (first := distinct.setdefault(key, row)) != row]
+    if len(pairs) <= max(FEW_COPIES * len(data), FEW_PAIRS) or _is_chance(data, len(pairs)):
         return None
     noun, what = ("picture", "content") if isinstance(data.X, Images) else ("row", "features")
     return (
@@ -376,34 +375,43 @@ def repeated_rows(data: Dataset) -> str | None:
     )
 
 
-def _is_coarse(data: Dataset, repeated: int) -> bool:
-    """Whether many rows may be equal by chance.
+def _is_chance(data: Dataset, repeated: int) -> bool:
+    """Whether rows that have the same features as others need be no copies.
 
-    If a feature is fine, rows with equal values of it are equal in all other features, as copies are. The same bytes
-    are the same picture.
+    Where features are few or coarse, rows are often equal in half of the features, and differ in the other half. Copies
+    do not. The same bytes are always the same picture.
     """
-    if isinstance(data.X, Images) or repeated <= COARSE * len(data):
+    if isinstance(data.X, Images):
         return False
-    distinct = [len(np.unique(_coded(column))) for column in _columns(data.X)]
-    is_fine = max(distinct) >= FINE * (len(data) - repeated)
-    return not (is_fine and sum(values > 1 for values in distinct) > 1)
+    names = range(data.X.shape[1])
+    halves = [data.X[:, [*names[place::2]]] for place in (0, 1)] if len(names) > 1 else []
+    counts = [len(data) - _repeats(half) for half in halves]
+    are_fine = [
+        distinct >= FINE * (len(data) - repeated) and repeated >= (len(data) - distinct) / 2 for distinct in counts
+    ]
+    return not (any(are_fine) and min(counts) > 1)
+
+
+def _repeats(X: Any) -> int:
+    keys = [key for _, key in _row_keys(X)]
+    return len(keys) - len(set(keys))
 
 
 def _pairs(data: Dataset, other: Dataset, pairs: Sequence[tuple[int, int]]) -> tuple[str, ...]:
     return tuple(f"{_id(data, row)} = {_id(other, first)}" for row, first in pairs)
 
 
-def _row_keys(data: Dataset) -> Iterator[tuple[int, bytes]]:
+def _row_keys(X: Any) -> Iterator[tuple[int, bytes]]:
     """Each row whose features are not all missing, with bytes that are the same for the same features."""
-    if isinstance(data.X, Images):
-        yield from ((row, digest.tobytes()) for row, digest in enumerate(data.X.digests) if digest.any())
+    if isinstance(X, Images):
+        yield from ((row, digest.tobytes()) for row, digest in enumerate(X.digests) if digest.any())
         return
-    if is_frame(data.X):
-        for row, values in enumerate(data.X.iter_rows()):
+    if is_frame(X):
+        for row, values in enumerate(X.iter_rows()):
             if any(value is not None and value == value for value in values):
                 yield row, repr(values).encode()
     else:
-        X = np.ascontiguousarray(data.X, dtype=np.float64)
+        X = np.ascontiguousarray(X, dtype=np.float64)
         for row in np.flatnonzero(~np.isnan(X).all(axis=1)).tolist():
             yield row, X[row].tobytes()
 
