@@ -274,6 +274,11 @@ def large(values: Any) -> Dataset:
     [
         (weighted(0), "weights: survey.csv: all weights in column 'effort' are 0 in single precision; some rows must"),
         (weighted(1e-60), "weights: survey.csv: all weights in column 'effort' are 0 in single precision"),
+        (
+            weighted(1e-35),
+            "weights: survey.csv: weights in column 'effort' are from 1e-35 to 1e-35; they must be 0, or from 1e-20 to",
+        ),
+        (weighted(1e38), "weights: survey.csv: weights in column 'effort' are from 1e+38 to 1e+38"),
         (sound().take(np.arange(1)), "rows: survey.csv: there is only 1 labelled row"),
         (sound().take(np.arange(2)), "rows: survey.csv: there are only 2 labelled rows"),
         (large([1e149] + [0.0] * (ROWS - 1)), "features: survey.csv: column 'size' has values as large as 1e+149"),

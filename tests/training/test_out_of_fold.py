@@ -531,3 +531,15 @@ def test_rows_of_weight_0_decide_nothing(how: dict[str, Any], strategy: str) -> 
     assert sets.thresholds.values.min() == pytest.approx(
         make_strategy("recall:0.5").fit(held_out.probs[some], held_out.Y[some]).values.min()
     )
+
+
+def test_parts_without_any_weight_are_named_before_training() -> None:
+    forest = settings(model="forest", n_trees=1)
+    one = replace(rows(), sample_weight=(np.arange(len(rows())) == 0).astype(np.float32))
+    with pytest.raises(DataError, match=r"only 1 row of \d+ with .* none among .* to train on for fold \d of cv=2"):
+        cross_fit(one, forest.changed(cv=2))
+    with pytest.raises(DataError, match=r"none among the (rows to train on|held-out rows) of holdout=0.4"):
+        hold_out(one, forest.changed(holdout=0.4))
+    nothing = replace(validation(), sample_weight=np.zeros(len(validation()), dtype=np.float32))
+    with pytest.raises(DataError, match="none among the validation rows"):
+        validate(rows(), forest, nothing)

@@ -34,6 +34,8 @@ FINE = 0.9
 """Features tell rows apart that have so many distinct values for each distinct row."""
 FEW_COPIES, FEW_PAIRS = 0.01, 4
 """Copies of so small a share of the rows hardly change thresholds, and so few equal rows may be equal by chance."""
+LEAST_WEIGHT, MOST_WEIGHT = 1e-20, 1e20
+"""Weights of rows, other than 0."""
 MOST_LIKE_ID = 20
 """Among so few rows, a count may be different in each by chance."""
 
@@ -120,12 +122,19 @@ def _obstacles(data: Dataset, support: NDArray[np.int64]) -> Iterator[Finding]:
 
 
 def unusable_weights(data: Dataset) -> str | None:
-    """What is wrong with weights that are all 0; None if nothing is."""
-    if data.sample_weight is None or data.sample_weight.any():
+    """What is wrong with weights that are all 0, or too small or large to compute with; None if nothing is."""
+    if data.sample_weight is None:
         return None
     column = None if data.reading is None else data.reading.weight
-    which = "all weights" if column is None else f"all weights in column {column!r}"
-    return f"{data.name or 'the data'}: {which} are 0 in single precision; some rows must count"
+    where, which = data.name or "the data", "weights" if column is None else f"weights in column {column!r}"
+    if not data.sample_weight.any():
+        return f"{where}: all {which} are 0 in single precision; some rows must count"
+    positive = data.sample_weight[data.sample_weight > 0]
+    least, most = float(positive.min()), float(positive.max())
+    if least >= LEAST_WEIGHT and most <= MOST_WEIGHT:
+        return None
+    limits = f"0, or from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}"
+    return f"{where}: {which} are from {least:g} to {most:g}; they must be {limits}: divide all by the same number"
 
 
 def _too_large(data: Dataset) -> Iterator[tuple[str, float]]:

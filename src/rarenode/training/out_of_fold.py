@@ -25,12 +25,13 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.text import counted
 from rarenode.config import Settings
 from rarenode.config.choices import Rule
 from rarenode.data.dataset import Dataset
 from rarenode.data.features import take_rows
 from rarenode.data.split import HierarchicalSplit, folds
-from rarenode.errors import ArgumentError, ResumeError
+from rarenode.errors import ArgumentError, DataError, ResumeError
 from rarenode.hierarchy.labels import count_labels, dense_rows
 from rarenode.models import Blend, BlendWeights, learn_weights, pool
 from rarenode.models.encoder import Encoder
@@ -96,12 +97,15 @@ def hold_out(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFold
     if settings.holdout is None:
         raise ArgumentError("set holdout to the fraction of rows to hold out")
     kept, held_out = HierarchicalSplit(settings.holdout, settings.seed).split(data.Y, data.hierarchy)
+    for rows, which in ((kept, "rows to train on"), (held_out, "held-out rows")):
+        _require_weight(data, rows, f"the {which} of holdout={settings.holdout:g}")
     return _hold_out_rows(data, settings, kept, held_out, **how)
 
 
 def validate(data: Dataset, settings: Settings, valid: Dataset, **how: Unpack[How]) -> OutOfFold:
     """Train on rows, and predict validation rows, which early stopping uses too; see `train_model`."""
     valid = require_labels(valid, "validation")
+    _require_weight(valid, np.arange(len(valid)), "the validation rows")
     model, parts = _train_and_predict(data, settings, valid, **how)
     weights, probs = _blend(parts, valid, shares := node_shares(data), settings, **how)
     prior, rows, support = prior_of(data, valid), np.arange(len(valid)), model.training_positives
@@ -127,7 +131,10 @@ def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFol
     best_epochs = []
     total = data.support
     support = np.zeros(len(data.hierarchy), dtype=np.int64)
-    for number, (kept, held_out) in enumerate(folds(data.Y, data.hierarchy, settings.cv, settings.seed), start=1):
+    parts_of_rows = folds(data.Y, data.hierarchy, settings.cv, settings.seed)
+    for number, (kept, _) in enumerate(parts_of_rows, start=1):
+        _require_weight(data, kept, f"the rows to train on for fold {number} of cv={settings.cv}")
+    for number, (kept, held_out) in enumerate(parts_of_rows, start=1):
         part = None if folder is None else folder / f"{FOLD}{number}"
         # Early stopping depends on the held-out rows, which the fingerprint of the training rows does not cover.
         fingerprints = {
@@ -177,6 +184,21 @@ def cross_fit(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFol
         known=data.known,
         counting=data.counting,
     )
+
+
+def _require_weight(data: Dataset, rows: Indices, which: str) -> None:
+    """Refuse, before any training, a part of the rows none of which counts.
+
+    Raises:
+        DataError: all their weights are 0.
+    """
+    weights = data.sample_weight
+    if weights is not None and not weights[rows].any():
+        some = counted(int(np.count_nonzero(weights)), "row")
+        raise DataError(
+            f"{data.name or 'the data'}: only {some} of {len(data):,} with a weight above 0, and none among "
+            f"{which}; give more rows a weight, or leave out those of weight 0"
+        )
 
 
 def _train_and_predict(
