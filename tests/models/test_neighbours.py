@@ -187,6 +187,19 @@ def test_threads_change_no_bit() -> None:
     assert found[0] == found[1]
 
 
+def test_parts_of_rows_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In parts so that Ctrl-C need not wait for all rows."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(100, 9)).astype(np.float32), np.repeat(rng.random((100, 1)) < 0.3, 3, axis=1)
+    found = []
+    for least in (neighbours.LEAST_AT_A_TIME, 7):
+        monkeypatch.setattr(neighbours, "LEAST_AT_A_TIME", least)
+        monkeypatch.setattr(neighbours, "NUMBERS_AT_A_TIME", 1 if least == 7 else 1 << 30)
+        model = fit_neighbours(X, Y)
+        found.append((model.form, model.scale, model.widths.tobytes(), model.predict_proba(X).tobytes()))
+    assert found[0] == found[1]
+
+
 def test_rows_to_compare_are_drawn_by_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbour_fitting, "MOST_COMPARED", 5)
     rng = np.random.default_rng(0)

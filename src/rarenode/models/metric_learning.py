@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from rarenode._io.compiled import compiled, start_threads
 from rarenode.models.model import Floats
-from rarenode.models.neighbours import add_labels, known_somewhere, measure_widths, square_distance, tenth, weigh
+from rarenode.models.neighbour_voting import add_labels, known_somewhere, weigh
+from rarenode.models.neighbours import in_parts, measure_widths, square_distance, tenth
 from rarenode.models.training_labels import Integers
 
 PRIOR_SHARE = 0.02
@@ -80,11 +81,13 @@ class TrainingRows:
         start_threads()
         losses = np.empty(len(queries))
         gradients = np.zeros((len(queries) if gradient else 0, self.points.shape[1] + 1))
-        _leave_one_out(
-            self.points * metric, widths, float(widths.min()), scale, queries, self.share, self.row_weights,
-            self.label_starts, self.label_columns, self.unknown_starts, self.unknown_columns, self._somewhere,
-            losses, gradients,
-        )  # fmt: skip
+        points, least_width = self.points * metric, float(widths.min())
+        for some in in_parts(len(queries), points):
+            _leave_one_out(
+                points, widths, least_width, scale, queries[some], self.share, self.row_weights,
+                self.label_starts, self.label_columns, self.unknown_starts, self.unknown_columns, self._somewhere,
+                losses[some], gradients[some],
+            )  # fmt: skip
         return losses, gradients
 
     @cached_property
