@@ -209,3 +209,11 @@ def test_thresholds_of_the_model_that_promise_a_recall_are_not_thinned_out_eithe
         its.predict_to_file(new, tmp_path / "sets.tsv", choice=Choice("cafa"))
     assert its.predict(new, min_confidence=0.1, thresholds="fixed:0.3").decided.any()
     assert its.predict(new).decided.any()
+
+
+@pytest.mark.parametrize("layout", ["wide", "cafa"])
+def test_thresholds_that_would_change_nothing_are_refused(run: Run, new: Path, tmp_path: Path, layout: Any) -> None:
+    with pytest.raises(ArgumentError, match=f"fixed:0.3 would change nothing: the layout {layout} has probabilities"):
+        run.predict_to_file(new, tmp_path / "p.tsv", choice=Choice(layout), thresholds="fixed:0.3")
+    assert not (tmp_path / "p.tsv").exists()
+    run.predict_to_file(new, tmp_path / "p.tsv", choice=Choice(layout, decided_only=True), thresholds="fixed:0.3")

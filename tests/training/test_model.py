@@ -392,6 +392,23 @@ def test_a_blend_and_thresholds_are_saved_and_loaded(decided: TrainedModel, tmp_
     assert json.loads((tmp_path / "model.json").read_text())["version"] == 3
 
 
+def test_weights_of_a_blend_have_names_in_its_folder(decided: TrainedModel, tmp_path: Path) -> None:
+    shares = np.full(len(decided.hierarchy), 0.5)
+    model = replace(decided, model=Blend(decided.parts, (0.25, 0.75), shares))
+    model.save(tmp_path)
+    kinds = [part.kind for part in decided.parts]
+    described = json.loads((tmp_path / "model.json").read_text())["model"]
+    assert described["weights"] == dict(zip(kinds, (0.25, 0.75), strict=True))
+    edit(lambda r: r["model"].update(weights=dict(reversed(r["model"]["weights"].items()))))(tmp_path)
+    assert TrainedModel.load(tmp_path).model.weights == (0.25, 0.75)  # type: ignore[attr-defined]
+    edit(lambda r: r["model"].update(weights=[0.25, 0.75]))(tmp_path)  # as an older rarenode wrote them
+    assert TrainedModel.load(tmp_path).model.weights == (0.25, 0.75)  # type: ignore[attr-defined]
+    for wrong in ([0.25], [], {"mlp": 0.25}, {"mlp": 0.25, "forest": 0.75, "neighbours": 1.0}):
+        edit(lambda r, wrong=wrong: r["model"].update(weights=wrong))(tmp_path)  # type: ignore[misc]
+        with pytest.raises(FileFormatError, match="by the weights of its models, by their kinds"):
+            TrainedModel.load(tmp_path)
+
+
 def test_its_card_is_what_is_saved_beside_it(decided: TrainedModel, tmp_path: Path) -> None:
     named = replace(decided, source="somewhere")
     named.save(tmp_path)

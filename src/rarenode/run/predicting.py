@@ -111,6 +111,11 @@ def predict_into_file(
     """See `Run.predict_to_file`."""
     check_output(Path(out), choice.layout)
     _check_promise(run.model, how, choice)
+    if how.thresholds is not None and choice.layout in ("wide", "cafa") and not choice.decided_only:
+        raise ArgumentError(
+            f"thresholds={how.thresholds} would change nothing: the layout {choice.layout} has probabilities of all "
+            "nodes; add decided_only (--decided-only), or choose another layout (--format)"
+        )
     sources = [data] if isinstance(data, str | Path) else data if isinstance(data, list | tuple) else []
     if any(is_same_file(each, out) for each in sources):
         raise ArgumentError(f"{out}: the predictions would replace the data; choose another name (--out)")

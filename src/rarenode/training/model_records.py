@@ -146,7 +146,8 @@ class GuaranteedRecord(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
     recall: Annotated[float, Field(gt=0, le=0.999)]
-    values: tuple[_Threshold, ...]
+    values: tuple[Share | None, ...]
+    """null for a node without a guarantee."""
     rows: tuple[Count, ...]
 
     @classmethod
