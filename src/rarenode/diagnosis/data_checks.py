@@ -6,6 +6,7 @@ makes results worse or misleading; a note is good to know.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from rarenode.data.features import is_frame
 from rarenode.data.images import Images
 from rarenode.data.preparation import Categories, known_means, standardisation
 from rarenode.data.split import folds
+from rarenode.data.stored import StoredFeatures
 from rarenode.diagnosis.examination import FEW_ROWS, FEW_TO_JUDGE, MOST_EXAMPLES, Examination, Finding, Level, Severity
 from rarenode.diagnosis.titles import distinct_titles
 from rarenode.diagnosis.validation_checks import validation_findings
@@ -36,6 +38,8 @@ FEW_COPIES, FEW_PAIRS = 0.01, 4
 """Copies of so small a share of the rows hardly change thresholds, and so few equal rows may be equal by chance."""
 LEAST_WEIGHT, MOST_WEIGHT = 1e-20, 1e20
 """Weights of rows, other than 0."""
+CELLS_AT_A_TIME = 1 << 22
+"""Features that are looked at together."""
 MOST_LIKE_ID = 20
 """Among so few rows, a count may be different in each by chance."""
 
@@ -369,7 +373,7 @@ def _shared_rows(data: Dataset, others: Sequence[Dataset]) -> Iterator[Finding]:
 
 def repeated_rows(data: Dataset) -> str | None:
     """What copies among training rows do to rows that are held out; None if they are few, or equal by chance."""
-    if hasattr(data.X, "tocsr"):
+    if hasattr(data.X, "tocsr") or isinstance(data.X, StoredFeatures):  # the latter take too long to compare
         return None
     distinct: dict[bytes, int] = {}
     pairs = [(row, first) for row, key in _row_keys(data.X) if (first := distinct.setdefault(key, row)) != row]
@@ -420,9 +424,11 @@ def _row_keys(X: Any) -> Iterator[tuple[int, bytes]]:
             if any(value is not None and value == value for value in values):
                 yield row, repr(values).encode()
     else:
-        X = np.ascontiguousarray(X, dtype=np.float64)
-        for row in np.flatnonzero(~np.isnan(X).all(axis=1)).tolist():
-            yield row, X[row].tobytes()
+        step = max(1, CELLS_AT_A_TIME // max(1, X.shape[1]))
+        for first in range(0, len(X), step):
+            block = np.ascontiguousarray(X[first : first + step], dtype=np.float64)
+            for row in np.flatnonzero(~np.isnan(block).all(axis=1)).tolist():
+                yield first + row, hashlib.blake2b(block[row].tobytes(), digest_size=16).digest()
 
 
 def _feature_names(data: Dataset) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ of a row,
     w = argmin  n mean_r(L_r) + LAMBDA sum_m (w_m - 1/m)^2
 
 The mean is by sample weight, and n is how many rows of equal weight would be as much evidence, (sum_r v_r)^2 / sum_r
-v_r^2 (Kish): only ratios of sample weights matter, and rows of weight 0 do not. The minimum is unique. Of thousands of
-rows the penalty moves the weights by less than a thousandth.
+v_r^2 (Kish): only ratios of sample weights matter, and rows of weight 0 do not. The minimum is unique. Where models err
+on thousands of rows, the penalty hardly moves it: by 0.0001 on Cellcycle (docs/decision-protocol.md).
 
 A model is left out if the others are nearly as good without it: it would only cost time.
 """
