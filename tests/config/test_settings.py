@@ -126,6 +126,7 @@ def test_the_parts_of_a_model_have_a_fixed_order() -> None:
         ({"holdout": 0.2, "cv": 3}, "holdout and cv are two ways to hold out rows; set one of them"),
         ({"thresholds": "prior", "cv": None}, "prior"),
         ({"cv": 0}, "midpoint"),
+        ({"thresholds": "recall:0.9", "rule": "drop_orphans"}, "^rule=drop_orphans drops decisions that .*recall:0.9"),
         ({"checkpoint_minutes": -1.0}, "checkpoint_minutes"),
         ({"encoder": ""}, "encoder"),
         ({"encoder": object()}, r"encoder: .*a name or a folder.*Run\.fit\(\.\.\., encoder=module\)"),

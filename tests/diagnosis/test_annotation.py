@@ -108,6 +108,20 @@ def test_nodes_with_a_diagnosis_are_those_that_are_missed() -> None:
     assert all(node.why == diagnosis.explain(flat.index[node.node]) for node in found.nodes)
 
 
+def test_rare_nodes_that_no_labelled_row_has_come_after_those_that_are_missed() -> None:
+    """A label in one of the new rows must not make doctor forget the rest."""
+    flat = Hierarchy.from_edges([], nodes=list("abcde"))
+    Y = np.array([[1, 1, 0, 0, 0]] * 3, dtype=bool)
+    probs = np.array([[0.1, 0.9, 0.1, 0.2, 0.3]] * 3, dtype=np.float32)
+    training = np.array([9, 2, 4, 1, 9])
+    diagnosis = diagnose(Y, probs, flat, Thresholds(np.full(5, 0.5)), training)
+    found = suggest(flat, training, np.ones(5, dtype=np.bool_), diagnosis=diagnosis, probs=probs)
+    assert (found.judged, found.missed) == (2, 1)
+    assert [node.node for node in found.nodes] == ["a", "d", "c"]
+    assert [node.why for node in found.nodes[1:]] == ["few training rows"] * 2
+    assert all(node.look_in for node in found.nodes)
+
+
 def test_titles_that_several_nodes_have() -> None:
     reef = "Reef > " + "Very long name of a group of organisms > " * 2
     tree = Hierarchy.from_paths(["Algae > Brown", f"{reef}Sponges > Brown"])

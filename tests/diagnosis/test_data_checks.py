@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from rarenode import Dataset, Hierarchy
 from rarenode.data.split import folds
 from rarenode.data.table_options import TableOptions
-from rarenode.diagnosis.data_checks import examine
+from rarenode.diagnosis.data_checks import examine, repeated_rows
 from rarenode.diagnosis.examination import Examination
 
 TREE = Hierarchy.from_paths(["Biota > Corals", "Biota > Sponges", "Rock"])
@@ -240,6 +240,26 @@ def test_coarse_features_are_no_copies() -> None:
     ]
 
 
+def test_many_copies_are_no_chance_where_a_feature_is_fine() -> None:
+    data = sound()
+    doubled = data.take(np.arange(ROWS) // 2)
+    assert "warning: rows: 60 rows have" not in texts(examine(doubled))[0]  # labels are the same
+    others = replace(doubled, Y=doubled.Y & (np.arange(ROWS) % 2 == 0)[:, None])
+    assert any(text.startswith("warning: rows: 60 rows have the same features") for text in texts(examine(others)))
+
+
+def test_copies_that_change_thresholds() -> None:
+    data = replace(sound(), name="survey.csv")
+    assert repeated_rows(data) is None
+    one = data.take(np.array([*range(ROWS - 1), 0]))
+    assert repeated_rows(one) is None
+    doubled = repeated_rows(data.take(np.arange(ROWS) // 2))
+    assert doubled is not None
+    assert doubled.startswith("survey.csv: 60 rows have the same features as another row (i0 = i0, i1 = i1,")
+    assert doubled.endswith("keep one row of each")
+    assert repeated_rows(replace(data, X=np.arange(ROWS)[:, None] % 2, feature_names=None)) is None
+
+
 def weighted(weight: float) -> Dataset:
     weights = np.full(ROWS, weight, dtype=np.float32)
     return replace(sound(), sample_weight=weights, reading=TableOptions(labels=("taxa",), weight="effort"))
@@ -254,6 +274,11 @@ def large(values: Any) -> Dataset:
     [
         (weighted(0), "weights: survey.csv: all weights in column 'effort' are 0 in single precision; some rows must"),
         (weighted(1e-60), "weights: survey.csv: all weights in column 'effort' are 0 in single precision"),
+        (
+            weighted(1e-35),
+            "weights: survey.csv: weights in column 'effort' are from 1e-35 to 1e-35; they must be 0, or from 1e-20 to",
+        ),
+        (weighted(1e38), "weights: survey.csv: weights in column 'effort' are from 1e+38 to 1e+38"),
         (sound().take(np.arange(1)), "rows: survey.csv: there is only 1 labelled row"),
         (sound().take(np.arange(2)), "rows: survey.csv: there are only 2 labelled rows"),
         (large([1e149] + [0.0] * (ROWS - 1)), "features: survey.csv: column 'size' has values as large as 1e+149"),

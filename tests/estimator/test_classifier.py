@@ -537,3 +537,10 @@ class TestFolder:
     def test_nothing_there(self, tmp_path: Path) -> None:
         with pytest.raises(MissingFileError):
             RareNodeClassifier.load(tmp_path)
+
+
+def test_patience_needs_no_rows_without_a_network() -> None:
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(40, 2)), (rng.random((40, 2)) < 0.5).astype(np.float64)
+    model = RareNodeClassifier(model="neighbours", cv=None, thresholds="fixed").fit(X, Y)
+    assert model.predict(X).shape == (40, 2)

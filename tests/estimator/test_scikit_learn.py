@@ -39,6 +39,7 @@ def expected_to_fail(_: RareNodeClassifier) -> dict[str, str]:
     )
 
 
+@pytest.mark.filterwarnings("ignore:.* have the same features as another row")  # of checks of sample weights
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
     [RareNodeClassifier(epochs=10, n_trees=3, cv=2, **CONTRACT)], expected_failed_checks=expected_to_fail
 )

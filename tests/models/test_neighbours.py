@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rarenode import Hierarchy
 from rarenode.errors import ArgumentError, DataError, LabelError
 from rarenode.models import Neighbours, fit_neighbours, metric_learning, neighbour_fitting, neighbours
-from rarenode.models.neighbours import Form, add_labels, in_form, measure_widths
+from rarenode.models.neighbours import Form, in_form, measure_widths
 from tests import oracles
 from tests.strategies import closed_labels, hierarchies
 
@@ -163,6 +163,18 @@ def test_rows_that_count_0_are_left_out() -> None:
     np.testing.assert_array_equal(some.predict_proba(X), without.predict_proba(X))
 
 
+@pytest.mark.parametrize("unequal", [1e17, 1e25])
+def test_very_unequal_weights(unequal: float) -> None:
+    """One row has nearly all the weight, and nodes that it has not are next to impossible."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)).astype(np.float32)
+    Y = np.column_stack([X[:, 0] > 0, X[:, 0] <= 0])
+    weights = np.where(np.arange(60) == 0, unequal, 1).astype(np.float32)
+    probs = fit_neighbours(X, Y, sample_weight=weights).predict_proba(X)
+    assert np.isfinite(probs).all()
+    np.testing.assert_allclose(probs[0], Y[0], atol=1e-3)
+
+
 def test_threads_change_no_bit() -> None:
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(100, 7)).astype(np.float32), np.repeat(rng.random((100, 1)) < 0.3, 3, axis=1)
@@ -172,6 +184,19 @@ def test_threads_change_no_bit() -> None:
         model = fit_neighbours(X, Y)
         found.append((model.form, model.scale, model.widths.tobytes(), model.predict_proba(X).tobytes()))
     numba.set_num_threads(before)
+    assert found[0] == found[1]
+
+
+def test_parts_of_rows_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In parts so that Ctrl-C need not wait for all rows."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(100, 9)).astype(np.float32), np.repeat(rng.random((100, 1)) < 0.3, 3, axis=1)
+    found = []
+    for least in (neighbours.LEAST_AT_A_TIME, 7):
+        monkeypatch.setattr(neighbours, "LEAST_AT_A_TIME", least)
+        monkeypatch.setattr(neighbours, "NUMBERS_AT_A_TIME", 1 if least == 7 else 1 << 30)
+        model = fit_neighbours(X, Y)
+        found.append((model.form, model.scale, model.widths.tobytes(), model.predict_proba(X).tobytes()))
     assert found[0] == found[1]
 
 
@@ -327,15 +352,28 @@ def test_a_record_that_cannot_be_used() -> None:
         Neighbours.from_arrays(model.describe(), open_labels, CHAIN)
 
 
-def test_rows_that_know_a_node_count_however_small_their_weight() -> None:
-    """The weight of all rows less that of rows with unknown labels is mostly rounding here."""
-    weights = np.concatenate([np.full(7, 1 / 7), [4e-16, 2e-16, 6e-16]])
-    starts = np.array([0] * 8 + [1, 1, 1], dtype=np.int32)  # the eighth row has node 0
-    unknown_starts = np.array([*range(8), 7, 7, 7], dtype=np.int32)  # the first seven do not know
-    sums, unknown = np.empty(1), np.empty(1)
-    columns = np.zeros(1, dtype=np.int32), np.zeros(7, dtype=np.int32)
-    add_labels(weights, starts, columns[0], unknown_starts, columns[1], np.array([0.9]), sums, unknown)
-    assert sums[0] == pytest.approx(4 / 12)
+@pytest.mark.parametrize("scale", [1.0, 0.3, 0.1, 0.03, 0.003, 0.0003])
+def test_rows_that_know_a_node_count_however_small_their_weight(scale: float) -> None:
+    """Near rows do not know it. The weight of the far ones is below rounding first, and then below any float."""
+    X = np.zeros((60, 1), dtype=np.float32)
+    X[:40, 0], X[40:50, 0], X[50:, 0] = np.linspace(-0.5, 0.5, 40), np.linspace(5, 5.2, 10), np.linspace(5.02, 5.3, 10)
+    points = np.arcsinh(X)
+    Y, known = np.zeros((60, 2), dtype=np.bool_), np.ones((60, 2), dtype=np.bool_)
+    Y[40:50, 1], known[:40, 1], known[:, 0] = True, False, False  # and no row knows the other node
+    hierarchy = Hierarchy.from_edges([], ["a", "b"])
+    model = replace(
+        fit_neighbours(X, Y, known=known, hierarchy=hierarchy),
+        form="values", scale=scale, metric=np.ones(1, dtype=np.float32), points=points,
+        widths=np.full(60, 0.1, dtype=np.float32),
+    )  # fmt: skip
+    x = points[20].astype(np.float64)
+    gaps = np.abs(points[:, 0].astype(np.float64) - x)
+    h = max(np.sort(gaps)[neighbours.NEIGHBOUR - 1], 0.1)
+    exponents = (-gaps / (scale * math.sqrt(h * 0.1)))[40:]
+    weights = np.exp(exponents - exponents.max())
+    found = model.predict_proba(X[20:21])[0]
+    assert found[1] == pytest.approx(weights[:10].sum() / weights.sum(), rel=1e-3)
+    assert found[0] == 0
 
 
 def test_compiled_code_from_the_cache_gives_the_same_bits(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_a_least_confidence_would_break_the_promise(run: Run, new: Path, tmp_pat
         lambda: run.predict(new, thresholds="guaranteed", min_confidence=0.1),
         lambda: run.predict_to_file(new, tmp_path / "p.csv", thresholds="guaranteed", min_confidence=0.1),
     ):
-        with pytest.raises(ArgumentError, match="with min_confidence there would be no guarantee"):
+        with pytest.raises(ArgumentError, match=r"with min_confidence .--min-confidence. there would be no guarantee"):
             call()
     assert not (tmp_path / "p.csv").exists()
 
@@ -196,3 +196,24 @@ def test_nodes_that_no_promise_covers_are_named_by_every_command(new: Path, tmp_
     assert names in (folder / "README.md").read_text()
     found = Run(folder).model.diagnose(pl.read_csv(new), np.ones((23, len(Run(folder).model.hierarchy)), dtype=bool))
     assert "no_guarantee" in found.reason
+
+
+def test_thresholds_of_the_model_that_promise_a_recall_are_not_thinned_out_either(new: Path, tmp_path: Path) -> None:
+    rows(90, 0).write_csv(tmp_path / "train.csv")
+    settings = Settings(model="forest", n_trees=3, thresholds="recall:0.8", cv=2, patience=None)
+    its = Run.fit(tmp_path / "train.csv", tmp_path / "run", settings, options=OPTIONS, report=False)
+    says = "recall:0.8, decide improbable nodes too: with min_confidence .--min-confidence. there would be no"
+    with pytest.raises(ArgumentError, match=says):
+        its.predict(new, min_confidence=0.1)
+    with pytest.raises(ArgumentError, match="with the layout cafa there would be no guarantee"):
+        its.predict_to_file(new, tmp_path / "sets.tsv", choice=Choice("cafa"))
+    assert its.predict(new, min_confidence=0.1, thresholds="fixed:0.3").decided.any()
+    assert its.predict(new).decided.any()
+
+
+@pytest.mark.parametrize("layout", ["wide", "cafa"])
+def test_thresholds_that_would_change_nothing_are_refused(run: Run, new: Path, tmp_path: Path, layout: Any) -> None:
+    with pytest.raises(ArgumentError, match=f"fixed:0.3 would change nothing: the layout {layout} has probabilities"):
+        run.predict_to_file(new, tmp_path / "p.tsv", choice=Choice(layout), thresholds="fixed:0.3")
+    assert not (tmp_path / "p.tsv").exists()
+    run.predict_to_file(new, tmp_path / "p.tsv", choice=Choice(layout, decided_only=True), thresholds="fixed:0.3")

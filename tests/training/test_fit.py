@@ -198,3 +198,11 @@ def test_no_rows_with_labels() -> None:
         train_model(nothing, settings())
     with pytest.raises(DataError, match="there are no rows"):
         train_model(rows().take(np.arange(0)), settings())
+
+
+def test_copies_among_training_rows_are_named_before_rows_are_held_out() -> None:
+    copied = rows().take(np.concatenate([np.arange(100), np.arange(30)]))
+    forest = {"model": "forest", "n_trees": 1, "patience": None}
+    with pytest.warns(RuntimeWarning, match=r"30 rows have the same features .*\(row 1 = row 0, .*keep one"):
+        fit_model(copied, settings(thresholds="prior", cv=2, **forest))
+    fit_model(copied, settings(thresholds="fixed", cv=None, **forest))

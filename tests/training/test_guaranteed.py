@@ -166,6 +166,7 @@ def test_the_folder_of_an_older_rarenode_has_none(model: TrainedModel, tmp_path:
         ({"values": [0.5] * 19}, r"guaranteed.values has 19 values; 20 were expected"),
         ({"rows": [1] * 21}, r"guaranteed.rows has 21 values; 20 were expected"),
         ({"rows": [-1] * 20}, r"guaranteed.rows.0.*greater than or equal to 0"),
+        ({"values": [1.5] * 20}, r"guaranteed.values.0.*less than or equal to 1"),
         ({"values": [-0.5] * 20}, r"guaranteed.values.0.*greater than or equal to 0"),
         ({"recall": 1.0}, r"guaranteed.recall"),
         ({"recall": 0.0}, r"guaranteed.recall"),

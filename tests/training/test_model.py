@@ -327,7 +327,7 @@ def test_other_features_and_nodes_are_noticed(model: TrainedModel) -> None:
 
 def equal(ours: TrainedModel, theirs: TrainedModel) -> bool:
     plain = ("hierarchy", "settings", "engine", "history", "versions", "feature_names", "source", "thresholds")
-    arrays = ("scored", "training_positives", "parents_together")
+    arrays = ("scored", "training_positives", "parents_together", "prior")
     there = theirs.model.arrays()
     return (
         all(getattr(ours, name) == getattr(theirs, name) for name in plain)
@@ -390,6 +390,23 @@ def test_a_blend_and_thresholds_are_saved_and_loaded(decided: TrainedModel, tmp_
     ):
         assert np.array_equal(ours, theirs)
     assert json.loads((tmp_path / "model.json").read_text())["version"] == 3
+
+
+def test_weights_of_a_blend_have_names_in_its_folder(decided: TrainedModel, tmp_path: Path) -> None:
+    shares = np.full(len(decided.hierarchy), 0.5)
+    model = replace(decided, model=Blend(decided.parts, (0.25, 0.75), shares))
+    model.save(tmp_path)
+    kinds = [part.kind for part in decided.parts]
+    described = json.loads((tmp_path / "model.json").read_text())["model"]
+    assert described["weights"] == dict(zip(kinds, (0.25, 0.75), strict=True))
+    edit(lambda r: r["model"].update(weights=dict(reversed(r["model"]["weights"].items()))))(tmp_path)
+    assert TrainedModel.load(tmp_path).model.weights == (0.25, 0.75)  # type: ignore[attr-defined]
+    edit(lambda r: r["model"].update(weights=[0.25, 0.75]))(tmp_path)  # as an older rarenode wrote them
+    assert TrainedModel.load(tmp_path).model.weights == (0.25, 0.75)  # type: ignore[attr-defined]
+    for wrong in ([0.25], [], {"mlp": 0.25}, {"mlp": 0.25, "forest": 0.75, "neighbours": 1.0}):
+        edit(lambda r, wrong=wrong: r["model"].update(weights=wrong))(tmp_path)  # type: ignore[misc]
+        with pytest.raises(FileFormatError, match="by the weights of its models, by their kinds"):
+            TrainedModel.load(tmp_path)
 
 
 def test_its_card_is_what_is_saved_beside_it(decided: TrainedModel, tmp_path: Path) -> None:
@@ -497,6 +514,8 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "positives": (edit(lambda r: r["training_positives"].pop()), "training_positives has 19 values"),
     "parents": (edit(lambda r: r["parents_together"].pop()), "parents_together has 19 values"),
     "fewer parents": (edit(lambda r: r.update(parents_together=[0] * 20)), "parents_together: a node has more rows"),
+    "prior": (edit(lambda r: r["prior"].pop()), "prior has 19 values"),
+    "prior above 1": (edit(lambda r: r["prior"].__setitem__(3, 1.5)), "prior.3: .* less than or equal to 1"),
     "column": (edit(lambda r: r["hierarchy"]["edges"].append([0, 99])), "column"),
     "cycle": (edit(lambda r: r["hierarchy"]["edges"].append(r["hierarchy"]["edges"][0][::-1])), "hierarchy is invalid"),
     "edges": (edit(lambda r: r["hierarchy"]["edges"].pop()), "not the one that the model was trained with"),
@@ -686,3 +705,21 @@ def test_together_by_the_prior_of_the_training_rows(thresholds: str) -> None:
     prior = drawn.train.Y.mean(axis=0)
     expected = make_strategy(thresholds).fit(probs, prior=prior).decide(probs, drawn.hierarchy)
     np.testing.assert_array_equal(model.predict_together(drawn.test.X, thresholds), expected)
+
+
+def test_the_prior_is_a_share_of_the_rows_where_a_node_is_known(tmp_path: Path) -> None:
+    """As in the fit, so the thresholds fitted to the same probabilities are the same."""
+    drawn = make_hierarchical(rows=300, nodes=12, depth=2, features=4)
+    some = np.random.default_rng(0).random(drawn.train.Y.shape) < np.linspace(0.05, 1, len(drawn.hierarchy))
+    partly = replace(drawn.train, known=drawn.train.Y | some)
+    model = train_model(partly, Settings(model="forest", n_trees=3))
+    model.save(tmp_path)
+    probs = model.predict_proba(drawn.test.X)
+    prior = partly.Y.sum(axis=0) / partly.known.sum(axis=0)  # type: ignore[union-attr]
+    expected = make_strategy("prior").fit(probs, prior=prior)
+    for each in (model, TrainedModel.load(tmp_path)):
+        np.testing.assert_array_equal(each.thresholds_for(probs, "prior").values, expected.values)
+    edit(lambda r: r.pop("prior"))(tmp_path)  # as an older rarenode wrote it
+    older = make_strategy("prior").fit(probs, prior=model.training_positives / model.n_training_rows)
+    np.testing.assert_array_equal(TrainedModel.load(tmp_path).thresholds_for(probs, "prior").values, older.values)
+    assert (older.values != expected.values).any()

@@ -549,3 +549,37 @@ def test_without_held_out_rows_a_blend_is_the_geometric_mean() -> None:
     model = train_model(rows(), learned())
     assert isinstance(model.model, Blend)
     assert model.model.weights == ()
+
+
+@pytest.mark.parametrize("how", [{"cv": 2}, {"cv": None, "holdout": 0.4}])
+@pytest.mark.parametrize("strategy", ["prior", "tuned", "recall:0.5"])
+def test_rows_of_weight_0_decide_nothing(how: dict[str, Any], strategy: str) -> None:
+    weights = (np.arange(len(rows())) % 3 > 0).astype(np.float32)
+    data = replace(rows(), sample_weight=weights)
+    chosen = settings(model="forest", n_trees=4, **how)
+    held_out = cross_fit(data, chosen) if chosen.cv else hold_out(data, chosen)
+    some = weights[held_out.rows] > 0
+    assert 0 < some.sum() < len(some)
+    made = make_strategy(strategy)
+    prior = data.Y[weights > 0].mean(axis=0)
+    np.testing.assert_array_equal(held_out.prior, prior)
+    model = held_out.decide(made, "add_ancestors")
+    assert model.thresholds == made.fit(held_out.probs[some], held_out.Y[some], prior=prior)
+    np.testing.assert_array_equal(model.prior, prior)
+    sets = held_out.guarantee(0.5)
+    np.testing.assert_array_equal(sets.rows, held_out.Y[some].sum(axis=0))
+    assert sets.thresholds.values.min() == pytest.approx(
+        make_strategy("recall:0.5").fit(held_out.probs[some], held_out.Y[some]).values.min()
+    )
+
+
+def test_parts_without_any_weight_are_named_before_training() -> None:
+    forest = settings(model="forest", n_trees=1)
+    one = replace(rows(), sample_weight=(np.arange(len(rows())) == 0).astype(np.float32))
+    with pytest.raises(DataError, match=r"only 1 row of \d+ with .* none among .* to train on for fold \d of cv=2"):
+        cross_fit(one, forest.changed(cv=2))
+    with pytest.raises(DataError, match=r"none among the (rows to train on|held-out rows) of holdout=0.4"):
+        hold_out(one, forest.changed(holdout=0.4))
+    nothing = replace(validation(), sample_weight=np.zeros(len(validation()), dtype=np.float32))
+    with pytest.raises(DataError, match="none among the validation rows"):
+        validate(rows(), forest, nothing)

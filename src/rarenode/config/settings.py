@@ -266,11 +266,16 @@ class Settings(BaseModel):
         return values
 
     @model_validator(mode="after")
-    def _has_held_out_rows(self) -> Self:
+    def _fits_together(self) -> Self:
         if self.holdout is not None and self.cv is not None:
             raise ValueError("holdout and cv are two ways to hold out rows; set one of them")
         if self.needs_held_out_rows and self.holdout is None and self.cv is None:
             raise ValueError(f"thresholds={self.thresholds} is fitted to held-out rows; set cv or holdout")
+        if self.rule == "drop_orphans" and parse_strategy(self.thresholds)[0] == "recall":
+            raise ValueError(
+                f"rule=drop_orphans drops decisions that thresholds={self.thresholds} promises to find; choose "
+                "rule=add_ancestors, or other thresholds"
+            )
         return self
 
     @property

@@ -268,6 +268,13 @@ class Dataset:
         counts: NDArray[np.int64] = self.known.sum(axis=0, dtype=np.int64)
         return counts
 
+    @property
+    def counting(self) -> NDArray[np.bool_] | None:
+        """(rows,): which rows have a weight above 0; None: all."""
+        if self.sample_weight is None or self.sample_weight.all():
+            return None
+        return self.sample_weight > 0
+
     def take(self, rows: NDArray[np.int64]) -> Self:
         """Some of the rows, in their order; if none of them is counted, all of them are."""
         chosen = np.sort(rows)

@@ -98,6 +98,8 @@ def suggest(
 ) -> Suggestions:
     """Rank nodes by what is known about them, and rows without labels by what their labels would tell.
 
+    Nodes that are missed in labelled rows come first, then those that none of these have and few training rows.
+
     Args:
         hierarchy: of the model.
         training_rows: (nodes,), how many training rows have each node.
@@ -107,13 +109,13 @@ def suggest(
         ids: names of these rows.
         most: how many of each.
     """
-    missed = np.zeros(len(hierarchy), dtype=np.bool_)
-    judged = 0
+    missed, judged = np.zeros((2, len(hierarchy)), dtype=np.bool_)
+    support = np.zeros(len(hierarchy), dtype=np.int64)
     if diagnosis is not None:
-        judged = int(np.count_nonzero(diagnosis.scored & (diagnosis.scores.support > 0)))
+        support = diagnosis.scores.support
+        judged = diagnosis.scored & (support > 0)
         missed = diagnosis.state == "missed"
-    wanted = np.flatnonzero(missed) if diagnosis is not None else np.flatnonzero(scored & (training_rows < FEW_ROWS))
-    support = np.zeros(len(hierarchy), dtype=np.int64) if diagnosis is None else diagnosis.scores.support
+    wanted = np.flatnonzero(missed | (scored & ~judged & (training_rows < FEW_ROWS)))
     order = wanted[np.lexsort((training_rows[wanted], -support[wanted]))]
     titles = distinct_titles(hierarchy)
     nodes = tuple(
@@ -121,13 +123,15 @@ def suggest(
             node=hierarchy.nodes[column],
             title=titles[column],
             training_rows=int(training_rows[column]),
-            why=diagnosis.explain(column) if diagnosis is not None else _rarity(int(training_rows[column])),
+            why=diagnosis.explain(column)
+            if diagnosis is not None and missed[column]
+            else _rarity(int(training_rows[column])),
             look_in=() if probs is None else _likeliest(hierarchy, training_rows, probs, ids, column),
         )
         for column in order[:most].tolist()
     )
     rows = () if probs is None else _rank_rows(hierarchy, training_rows, scored, probs, ids, most)
-    return Suggestions(judged, int(missed.sum()), nodes, rows)
+    return Suggestions(int(judged.sum()), int(missed.sum()), nodes, rows)
 
 
 def _rarity(rows: int) -> str:

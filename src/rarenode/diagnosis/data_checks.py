@@ -6,6 +6,7 @@ makes results worse or misleading; a note is good to know.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,7 +19,8 @@ from rarenode.data.features import is_frame
 from rarenode.data.images import Images
 from rarenode.data.preparation import Categories, known_means, standardisation
 from rarenode.data.split import folds
-from rarenode.diagnosis.examination import FEW_ROWS, FEW_TO_JUDGE, Examination, Finding, Level, Severity
+from rarenode.data.stored import StoredFeatures
+from rarenode.diagnosis.examination import FEW_ROWS, FEW_TO_JUDGE, MOST_EXAMPLES, Examination, Finding, Level, Severity
 from rarenode.diagnosis.titles import distinct_titles
 from rarenode.diagnosis.validation_checks import validation_findings
 from rarenode.hierarchy.labels import count_labels, dense_rows, row_blocks
@@ -29,7 +31,15 @@ MOST_ROWS = 5000
 """So many rows, evenly spaced, are enough to find leaks."""
 FOLDS = 3
 COARSE = 0.1
-"""If a larger share of rows has the same features as another row, this says nothing about copies."""
+"""If a larger share of rows has the same features as another row, this may say nothing about copies."""
+FINE = 0.9
+"""Features tell rows apart that have so many distinct values for each distinct row."""
+FEW_COPIES, FEW_PAIRS = 0.01, 4
+"""Copies of so small a share of the rows hardly change thresholds, and so few equal rows may be equal by chance."""
+LEAST_WEIGHT, MOST_WEIGHT = 1e-20, 1e20
+"""Weights of rows, other than 0."""
+CELLS_AT_A_TIME = 1 << 22
+"""Features that are looked at together."""
 MOST_LIKE_ID = 20
 """Among so few rows, a count may be different in each by chance."""
 
@@ -116,12 +126,19 @@ def _obstacles(data: Dataset, support: NDArray[np.int64]) -> Iterator[Finding]:
 
 
 def unusable_weights(data: Dataset) -> str | None:
-    """What is wrong with weights that are all 0; None if nothing is."""
-    if data.sample_weight is None or data.sample_weight.any():
+    """What is wrong with weights that are all 0, or too small or large to compute with; None if nothing is."""
+    if data.sample_weight is None:
         return None
     column = None if data.reading is None else data.reading.weight
-    which = "all weights" if column is None else f"all weights in column {column!r}"
-    return f"{data.name or 'the data'}: {which} are 0 in single precision; some rows must count"
+    where, which = data.name or "the data", "weights" if column is None else f"weights in column {column!r}"
+    if not data.sample_weight.any():
+        return f"{where}: all {which} are 0 in single precision; some rows must count"
+    positive = data.sample_weight[data.sample_weight > 0]
+    least, most = float(positive.min()), float(positive.max())
+    if least >= LEAST_WEIGHT and most <= MOST_WEIGHT:
+        return None
+    limits = f"0, or from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}"
+    return f"{where}: {which} are from {least:g} to {most:g}; they must be {limits}: divide all by the same number"
 
 
 def _too_large(data: Dataset) -> Iterator[tuple[str, float]]:
@@ -325,7 +342,7 @@ def _shared_rows(data: Dataset, others: Sequence[Dataset]) -> Iterator[Finding]:
     distinct: dict[bytes, int] = {}
     alike: list[tuple[int, int]] = []
     contradicting: list[tuple[int, int]] = []
-    for row, key in _row_keys(data):
+    for row, key in _row_keys(data.X):
         first = distinct.setdefault(key, row)
         if first != row:
             labels = dense_rows(data.Y, np.array([first, row]))
@@ -336,8 +353,7 @@ def _shared_rows(data: Dataset, others: Sequence[Dataset]) -> Iterator[Finding]:
     repeated = len(alike) + len(contradicting)
     is_images = isinstance(data.X, Images)
     noun, what = ("picture", "content") if is_images else ("row", "features")
-    # Where many rows repeat others, their features are few or coarse; the same bytes are always the same picture.
-    is_coarse = repeated > COARSE * len(data) and not is_images
+    is_coarse = repeated > COARSE * len(data) and _is_chance(data, repeated)
     if repeated:
         text = f"{_said(repeated, noun, 'has', 'have')} the same {what} as another {noun}"
         odd = len(contradicting)
@@ -346,7 +362,7 @@ def _shared_rows(data: Dataset, others: Sequence[Dataset]) -> Iterator[Finding]:
         examples = _pairs(data, data, [*contradicting, *alike])
         yield Finding.of(severity, "rows", text + more, "if they are copies of one another, keep one", examples)
     for other in others:
-        same = [(row, distinct[key]) for row, key in _row_keys(other) if key in distinct]
+        same = [(row, distinct[key]) for row, key in _row_keys(other.X) if key in distinct]
         if same:
             where = f"{other.name or 'the other rows'} {'has' if len(same) == 1 else 'have'}"
             text = f"{counted(len(same), noun)} of {where} the same {what} as a {noun} of {data.name or 'the data'}"
@@ -355,23 +371,64 @@ def _shared_rows(data: Dataset, others: Sequence[Dataset]) -> Iterator[Finding]:
             yield Finding.of(severity, "splits", text, advice, _pairs(other, data, same))
 
 
+def repeated_rows(data: Dataset) -> str | None:
+    """What copies among training rows do to rows that are held out; None if they are few, or equal by chance."""
+    if hasattr(data.X, "tocsr") or isinstance(data.X, StoredFeatures):  # the latter take too long to compare
+        return None
+    distinct: dict[bytes, int] = {}
+    pairs = [(row, first) for row, key in _row_keys(data.X) if (first := distinct.setdefault(key, row)) != row]
+    if len(pairs) <= max(FEW_COPIES * len(data), FEW_PAIRS) or _is_chance(data, len(pairs)):
+        return None
+    noun, what = ("picture", "content") if isinstance(data.X, Images) else ("row", "features")
+    return (
+        f"{data.name or 'the data'}: {_said(len(pairs), noun, 'has', 'have')} the same {what} as another {noun} "
+        f"({', '.join(_pairs(data, data, pairs[:MOST_EXAMPLES]))}). If they are copies, models have learned from rows "
+        "that are held out: thresholds are too high, and guaranteed sets and promised precisions do not hold; keep one "
+        f"{noun} of each"
+    )
+
+
+def _is_chance(data: Dataset, repeated: int) -> bool:
+    """Whether rows that have the same features as others need be no copies.
+
+    Where features are few or coarse, rows are often equal in half of the features, and differ in the other half. Copies
+    do not. The same bytes are always the same picture.
+    """
+    if isinstance(data.X, Images):
+        return False
+    names = range(data.X.shape[1])
+    halves = [data.X[:, [*names[place::2]]] for place in (0, 1)] if len(names) > 1 else []
+    counts = [len(data) - _repeats(half) for half in halves]
+    are_fine = [
+        distinct >= FINE * (len(data) - repeated) and repeated >= (len(data) - distinct) / 2 for distinct in counts
+    ]
+    return not (any(are_fine) and min(counts) > 1)
+
+
+def _repeats(X: Any) -> int:
+    keys = [key for _, key in _row_keys(X)]
+    return len(keys) - len(set(keys))
+
+
 def _pairs(data: Dataset, other: Dataset, pairs: Sequence[tuple[int, int]]) -> tuple[str, ...]:
     return tuple(f"{_id(data, row)} = {_id(other, first)}" for row, first in pairs)
 
 
-def _row_keys(data: Dataset) -> Iterator[tuple[int, bytes]]:
+def _row_keys(X: Any) -> Iterator[tuple[int, bytes]]:
     """Each row whose features are not all missing, with bytes that are the same for the same features."""
-    if isinstance(data.X, Images):
-        yield from ((row, digest.tobytes()) for row, digest in enumerate(data.X.digests) if digest.any())
+    if isinstance(X, Images):
+        yield from ((row, digest.tobytes()) for row, digest in enumerate(X.digests) if digest.any())
         return
-    if is_frame(data.X):
-        for row, values in enumerate(data.X.iter_rows()):
+    if is_frame(X):
+        for row, values in enumerate(X.iter_rows()):
             if any(value is not None and value == value for value in values):
                 yield row, repr(values).encode()
     else:
-        X = np.ascontiguousarray(data.X, dtype=np.float64)
-        for row in np.flatnonzero(~np.isnan(X).all(axis=1)).tolist():
-            yield row, X[row].tobytes()
+        step = max(1, CELLS_AT_A_TIME // max(1, X.shape[1]))
+        for first in range(0, len(X), step):
+            block = np.ascontiguousarray(X[first : first + step], dtype=np.float64)
+            for row in np.flatnonzero(~np.isnan(block).all(axis=1)).tolist():
+                yield first + row, hashlib.blake2b(block[row].tobytes(), digest_size=16).digest()
 
 
 def _feature_names(data: Dataset) -> tuple[str, ...]:

@@ -119,7 +119,8 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X: features (rows, features), dense or sparse, NaN where missing; or pictures: `Images`, paths of files, or
                 a folder or zip archive. ``encoder`` may then also be an `Encoder` or a torch module.
             y: labels in any of the forms above.
-            sample_weight: (rows,), how much each row counts in the loss and in the forest.
+            sample_weight: (rows,), how much each row counts in training: 0, or from 1e-20 to 1e20. Thresholds and
+                guaranteed sets count rows the same, but for those of weight 0, which they leave out.
             eval_set: (X, y) of validation rows. Early stopping and thresholds use these, ``cv`` is ignored, and
                 ``holdout`` must be None.
 

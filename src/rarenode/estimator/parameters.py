@@ -30,7 +30,8 @@ def check_held_out_rows(settings: Settings, rows: int) -> None:
             f"cv={settings.cv} needs at least as many rows, got n_samples={rows}; with cv=0, patience=0 and "
             "thresholds='fixed' a model is trained once, on all rows"
         )
-    if settings.patience is not None and settings.cv is None and settings.holdout is None:
+    stops_early = "mlp" in settings.models and settings.patience is not None
+    if stops_early and settings.cv is None and settings.holdout is None:
         raise ArgumentError(
             f"patience={settings.patience} needs rows that are not trained on; set cv, holdout or eval_set, or "
             "patience=0"

@@ -102,7 +102,10 @@ class Blend:
     def describe(self) -> dict[str, Any]:
         """See `Model.describe`."""
         models = [{"kind": model.kind} | model.describe() for model in self.models]
-        return {"models": models} | ({"weights": list(self.weights), "nodes": self.n_nodes} if self.weights else {})
+        if not self.weights:
+            return {"models": models}
+        weights = {model.kind: weight for model, weight in zip(self.models, self.weights, strict=True)}
+        return {"models": models, "weights": weights, "nodes": self.n_nodes}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """See `Model.arrays`; each model's arrays begin with its kind."""
@@ -143,8 +146,11 @@ class Blend:
             raise ArgumentError(f"the blend has {len(shares)} nodes, and the hierarchy {len(hierarchy)}")
         if (shares[hierarchy.edge_parents] < shares[hierarchy.edge_children]).any():
             raise ArgumentError("a child's share must not be above its parent's")
-        if not isinstance(weights, list) or not weights:
-            raise ArgumentError("a blend must be described by the weights of its models")
+        if isinstance(weights, list):  # an older rarenode wrote them in the order of the models
+            weights = dict(zip((model.kind for model in models), weights, strict=False)) if weights else {}
+        if not isinstance(weights, dict) or weights.keys() != {model.kind for model in models}:
+            raise ArgumentError("a blend must be described by the weights of its models, by their kinds")
+        weights = [weights[model.kind] for model in models]
         return cls(models, tuple(weights), shares)
 
 

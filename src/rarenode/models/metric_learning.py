@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numba
@@ -22,7 +23,8 @@ from numpy.typing import NDArray
 
 from rarenode._io.compiled import compiled, start_threads
 from rarenode.models.model import Floats
-from rarenode.models.neighbours import add_labels, measure_widths, square_distance, tenth, weigh
+from rarenode.models.neighbour_voting import add_labels, known_somewhere, weigh
+from rarenode.models.neighbours import in_parts, measure_widths, square_distance, tenth
 from rarenode.models.training_labels import Integers
 
 PRIOR_SHARE = 0.02
@@ -79,11 +81,18 @@ class TrainingRows:
         start_threads()
         losses = np.empty(len(queries))
         gradients = np.zeros((len(queries) if gradient else 0, self.points.shape[1] + 1))
-        _leave_one_out(
-            self.points * metric, widths, float(widths.min()), scale, queries, self.share, self.row_weights,
-            self.label_starts, self.label_columns, self.unknown_starts, self.unknown_columns, losses, gradients,
-        )  # fmt: skip
+        points, least_width = self.points * metric, float(widths.min())
+        for some in in_parts(len(queries), points):
+            _leave_one_out(
+                points, widths, least_width, scale, queries[some], self.share, self.row_weights,
+                self.label_starts, self.label_columns, self.unknown_starts, self.unknown_columns, self._somewhere,
+                losses[some], gradients[some],
+            )  # fmt: skip
         return losses, gradients
+
+    @cached_property
+    def _somewhere(self) -> NDArray[np.bool_]:
+        return known_somewhere(self.unknown_columns, len(self.share), len(self.points))
 
 
 def learn_metric(rows: TrainingRows, scale: float, rng: np.random.Generator) -> tuple[Floats, float]:
@@ -152,6 +161,7 @@ def _leave_one_out(
     label_columns: Integers,
     unknown_starts: Integers,
     unknown_columns: Integers,
+    somewhere: NDArray[np.bool_],
     losses: NDArray[np.float64],
     gradients: NDArray[np.float64],
 ) -> None:
@@ -160,13 +170,16 @@ def _leave_one_out(
     for place in numba.prange(queries.shape[0]):
         row = queries[place]
         distances = np.empty(training_rows, np.float32)
-        weights = np.empty(training_rows, np.float64)
+        exponents, weights = np.empty(training_rows, np.float64), np.empty(training_rows, np.float64)
         probs, slopes = np.empty(nodes, np.float64), np.empty(nodes, np.float64)
         for other in range(training_rows):
             distances[other] = square_distance(points[row], points[other])
         width = max(math.sqrt(tenth(distances, row)), least_width)
-        weigh(distances, width, widths, scale, row_weights, weights)
-        add_labels(weights, label_starts, label_columns, unknown_starts, unknown_columns, share, probs, slopes)
+        weigh(distances, width, widths, scale, row_weights, exponents, weights)
+        add_labels(
+            weights, exponents, row_weights, label_starts, label_columns, unknown_starts, unknown_columns, somewhere,
+            share, probs, slopes,
+        )  # fmt: skip
         losses[place] = _slopes(
             row, probs, share, label_starts, label_columns, unknown_starts, unknown_columns, slopes
         )
@@ -229,8 +242,9 @@ def _slopes(
         node = label_columns[i]
         absent = 1.0 - ((1.0 - PRIOR_SHARE) * probs[node] + PRIOR_SHARE * share[node])
         if absent > 1e-12:
-            loss += math.log(absent) - math.log(1.0 - absent)
-            slopes[node] *= -absent / (1.0 - absent)
+            present = max(1.0 - absent, 1e-12)  # rounded to 0 where next to no weight is on rows with the node
+            loss += math.log(absent) - math.log(present)
+            slopes[node] *= -absent / present
     if unknown_columns.shape[0] > 0:
         for i in range(unknown_starts[row], unknown_starts[row + 1]):
             node = unknown_columns[i]

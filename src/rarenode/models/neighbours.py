@@ -23,6 +23,7 @@ A prediction costs a comparison with each training row that is kept: rows x trai
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from typing import ClassVar, Literal, get_args
 
@@ -34,6 +35,7 @@ from rarenode._io.compiled import compiled, start_threads
 from rarenode.errors import ArgumentError
 from rarenode.hierarchy import Hierarchy
 from rarenode.models.model import Floats, Layout, check_arrays
+from rarenode.models.neighbour_voting import add_labels, known_somewhere, weigh
 from rarenode.models.row_model import RowModel
 from rarenode.models.training_labels import MOST, Integers, check_lists, refuse
 
@@ -45,12 +47,14 @@ LEAST_WIDTH = 1e-4
 """The smallest width, as a share of the usual length of a row."""
 FEW_FEATURES = 8
 """Fewer are summed one after the other."""
-LITTLE_KNOWN = 1e-9
-"""If rows that know a node have a smaller share of the weight, their weights are added up by themselves."""
 MOST_DISTANT = 1e12
 """Points with larger coordinates are refused: squares of their distances must be finite."""
 ROWS_AT_A_TIME = 8
 """Rows that are compared with a training row while it is in the processor's cache."""
+NUMBERS_AT_A_TIME = 1 << 30
+"""Numbers that one call of compiled code compares, roughly: Ctrl-C waits for its end."""
+LEAST_AT_A_TIME = 64
+"""Rows of such a call at least, so that threads have something to share."""
 _INTEGER, _SINGLE, _DOUBLE = np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -162,11 +166,13 @@ class Neighbours(RowModel):
 
     def write_probs(self, X: Floats, probs: Floats) -> None:
         """See `RowModel.write_probs`."""
-        _predict(
-            in_form(X, self.form) * self.metric, self.points, self.widths, float(self.widths.min()), self.scale,
-            self.label_starts, self.label_columns, self.row_weights,
-            self.unknown_starts, self.unknown_columns, self.overall_share, probs,
-        )  # fmt: skip
+        rows, least_width = in_form(X, self.form) * self.metric, float(self.widths.min())
+        somewhere = known_somewhere(self.unknown_columns, self.nodes, len(self.points))
+        for some in in_parts(len(X), self.points):
+            _predict(
+                rows[some], self.points, self.widths, least_width, self.scale, self.label_starts, self.label_columns,
+                self.row_weights, self.unknown_starts, self.unknown_columns, somewhere, self.overall_share, probs[some],
+            )  # fmt: skip
 
 
 ARRAYS = tuple(f.name for f in fields(Neighbours) if f.name not in ("nodes", "form", "scale", "hierarchy"))
@@ -179,6 +185,12 @@ def in_form(X: Floats, form: Form) -> Floats:
     return points
 
 
+def in_parts(count: int, points: Floats) -> Iterator[slice]:
+    """Divide rows that are compared with all ``points``, so that no part takes long; the bits do not depend on it."""
+    size = max(NUMBERS_AT_A_TIME // points.size, LEAST_AT_A_TIME)
+    return (slice(first, min(first + size, count)) for first in range(0, count, size))
+
+
 def measure_widths(points: Floats) -> Floats:
     """The distance from each row to its 10th nearest other row.
 
@@ -188,7 +200,8 @@ def measure_widths(points: Floats) -> Floats:
     start_threads()
     rows = len(points)
     widths = np.empty(rows, dtype=np.float32)
-    _measure_widths(points, widths)
+    for some in in_parts(rows, points):
+        _measure_widths(points, some.start, widths[some])
     length = math.sqrt(np.einsum("ij,ij->", points, points, dtype=np.float64) / rows)
     return np.maximum(widths, np.float32(LEAST_WIDTH * length or 1.0))
 
@@ -256,77 +269,17 @@ def tenth(distances: Floats, skipped: int) -> np.float32:
 
 
 @compiled(parallel=True)
-def _measure_widths(points: Floats, widths: Floats) -> None:
-    rows = points.shape[0]
-    for block in numba.prange((rows + ROWS_AT_A_TIME - 1) // ROWS_AT_A_TIME):
-        first, last = block * ROWS_AT_A_TIME, min(rows, (block + 1) * ROWS_AT_A_TIME)
+def _measure_widths(points: Floats, begin: int, widths: Floats) -> None:
+    """Write the widths of rows from ``begin`` on."""
+    rows, count = points.shape[0], widths.shape[0]
+    for block in numba.prange((count + ROWS_AT_A_TIME - 1) // ROWS_AT_A_TIME):
+        first, last = begin + block * ROWS_AT_A_TIME, begin + min(count, (block + 1) * ROWS_AT_A_TIME)
         distances = np.empty((ROWS_AT_A_TIME, rows), np.float32)
         for other in range(rows):
             for row in range(first, last):
                 distances[row - first, other] = square_distance(points[row], points[other])
         for row in range(first, last):
-            widths[row] = math.sqrt(tenth(distances[row - first], row))
-
-
-@compiled()
-def weigh(
-    distances: Floats,
-    width: float,
-    widths: Floats,
-    scale: float,
-    row_weights: NDArray[np.float64],
-    weights: NDArray[np.float64],
-) -> None:
-    """Write the weights of training rows, which add up to 1; ``distances`` are squared."""
-    largest = -np.inf
-    for other in range(widths.shape[0]):
-        weights[other] = -math.sqrt(distances[other]) / (scale * math.sqrt(width * widths[other]))
-        largest = max(largest, weights[other])
-    total = 0.0
-    for other in range(widths.shape[0]):
-        weights[other] = row_weights[other] * math.exp(weights[other] - largest)
-        total += weights[other]
-    for other in range(widths.shape[0]):
-        weights[other] /= total
-
-
-@compiled()
-def add_labels(
-    weights: NDArray[np.float64],
-    label_starts: Integers,
-    label_columns: Integers,
-    unknown_starts: Integers,
-    unknown_columns: Integers,
-    overall: NDArray[np.float64],
-    sums: NDArray[np.float64],
-    unknown: NDArray[np.float64],
-) -> None:
-    """Write the probability of each node; ``overall`` is its share where no row with a weight tells."""
-    sums[:] = 0.0
-    unknown[:] = 0.0
-    everything = 0.0
-    all_known = unknown_columns.shape[0] == 0
-    for row in range(weights.shape[0]):
-        weight = weights[row]
-        everything += weight
-        for label in range(label_starts[row], label_starts[row + 1]):
-            sums[label_columns[label]] += weight
-        if not all_known:
-            for label in range(unknown_starts[row], unknown_starts[row + 1]):
-                unknown[unknown_columns[label]] += weight
-    for node in range(sums.shape[0]):
-        if not all_known:
-            # Exactly 0 if all rows are unknown: the same numbers were added in the same order.
-            known = everything - unknown[node]
-            if 0.0 < known < LITTLE_KNOWN * everything:  # what rounding left of the difference
-                known = 0.0
-                for row in range(weights.shape[0]):
-                    start, end = unknown_starts[row], unknown_starts[row + 1]
-                    place = start + np.searchsorted(unknown_columns[start:end], node)
-                    if place == end or unknown_columns[place] != node:
-                        known += weights[row]
-            sums[node] = sums[node] / known if known > 0.0 else overall[node]
-        sums[node] = min(sums[node], 1.0)  # the weights add up to 1, but for rounding
+            widths[row - begin] = math.sqrt(tenth(distances[row - first], row))
 
 
 @compiled(parallel=True)
@@ -341,6 +294,7 @@ def _predict(
     row_weights: NDArray[np.float64],
     unknown_starts: Integers,
     unknown_columns: Integers,
+    somewhere: NDArray[np.bool_],
     overall: NDArray[np.float64],
     probs: Floats,
 ) -> None:
@@ -349,14 +303,17 @@ def _predict(
     for block in numba.prange((count + ROWS_AT_A_TIME - 1) // ROWS_AT_A_TIME):
         first, last = block * ROWS_AT_A_TIME, min(count, (block + 1) * ROWS_AT_A_TIME)
         distances = np.empty((ROWS_AT_A_TIME, training_rows), np.float32)
-        weights = np.empty(training_rows, np.float64)
+        exponents, weights = np.empty(training_rows, np.float64), np.empty(training_rows, np.float64)
         sums, unknown = np.empty(nodes, np.float64), np.empty(nodes, np.float64)
         for other in range(training_rows):
             for row in range(first, last):
                 distances[row - first, other] = square_distance(rows[row], points[other])
         for row in range(first, last):
             width = max(math.sqrt(tenth(distances[row - first], -1)), least_width)
-            weigh(distances[row - first], width, widths, scale, row_weights, weights)
-            add_labels(weights, label_starts, label_columns, unknown_starts, unknown_columns, overall, sums, unknown)
+            weigh(distances[row - first], width, widths, scale, row_weights, exponents, weights)
+            add_labels(
+                weights, exponents, row_weights, label_starts, label_columns, unknown_starts, unknown_columns,
+                somewhere, overall, sums, unknown,
+            )  # fmt: skip
             for node in range(nodes):
                 probs[row, node] = sums[node]

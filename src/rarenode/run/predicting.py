@@ -50,14 +50,11 @@ class How:
 
     def __post_init__(self) -> None:
         check_kind(self.uncertainty)
-        if self.thresholds == GUARANTEED and self.min_confidence > 0:
-            raise ArgumentError(
-                "guaranteed sets hold less probable nodes too: with min_confidence there would be no guarantee"
-            )
 
 
 def predict_rows(model: TrainedModel, rows: Dataset, how: How) -> Predictions:
     """Predict rows, whose labels are ignored."""
+    _check_promise(model, how)
     model.check_match(rows, labels=False)
     output = model.compute(rows.X, uncertainty=how.uncertainty)
     assert output.uncertainty is not None  # noqa: S101 (it was requested)
@@ -75,6 +72,23 @@ def predict_rows(model: TrainedModel, rows: Dataset, how: How) -> Predictions:
         ids=rows.ids,
         id_name=(rows.reading.id if rows.reading is not None else None) or _usual_id(rows),
     )
+
+
+def _check_promise(model: TrainedModel, how: How, choice: Choice | None = None) -> None:
+    """Refuse what leaves out improbable nodes, where thresholds promise a recall."""
+    if how.thresholds == GUARANTEED:
+        sets = "guaranteed sets hold"
+    elif how.thresholds is None and model.decides_with.strategy.startswith("recall:"):
+        sets = f"the model's thresholds, {model.decides_with.strategy}, decide"
+    else:
+        return
+    what = "min_confidence (--min-confidence)" if how.min_confidence > 0 else ""
+    if choice is not None and choice.min_probability > 0:
+        what = "min_probability (--min-probability)"
+    elif choice is not None and choice.layout == "cafa":
+        what = "the layout cafa"
+    if what:
+        raise ArgumentError(f"{sets} improbable nodes too: with {what} there would be no guarantee")
 
 
 def _usual_id(rows: Dataset) -> str:
@@ -96,7 +110,7 @@ def predict_into_file(
 ) -> Written:
     """See `Run.predict_to_file`."""
     check_output(Path(out), choice.layout)
-    check_how(choice, how)
+    check_how(run.model, choice, how)
     sources = [data] if isinstance(data, str | Path) else data if isinstance(data, list | tuple) else []
     if any(is_same_file(each, out) for each in sources):
         raise ArgumentError(f"{out}: the predictions would replace the data; choose another name (--out)")
@@ -123,11 +137,14 @@ def predict_into_file(
     return Written(rows, lines, without_labels, decided)
 
 
-def check_how(choice: Choice, how: How) -> None:
-    """Refuse to leave out what guaranteed sets hold."""
-    if how.thresholds == GUARANTEED and (choice.min_probability > 0 or choice.layout == "cafa"):
-        what = "the layout cafa" if choice.layout == "cafa" else "min_probability (--min-probability)"
-        raise ArgumentError(f"guaranteed sets hold improbable nodes too: with {what} there would be no guarantee")
+def check_how(model: TrainedModel, choice: Choice, how: How) -> None:
+    """Refuse what would break a promise, and thresholds that would change nothing."""
+    _check_promise(model, how, choice)
+    if how.thresholds is not None and choice.layout in ("wide", "cafa") and not choice.decided_only:
+        raise ArgumentError(
+            f"thresholds={how.thresholds} would change nothing: the layout {choice.layout} has probabilities of all "
+            "nodes; add decided_only (--decided-only), or choose another layout (--format)"
+        )
 
 
 def _parts(

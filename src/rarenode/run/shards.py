@@ -102,7 +102,7 @@ def predict_into_folder(
             f"thresholds={how.thresholds!r} (--thresholds) would be fitted to each file alone; write one file (--out "
             "FILE), or use the thresholds of the model"
         )
-    check_how(choice, how)
+    check_how(run.model, choice, how)
     planned = _plan(data, out, choice)
     require_writable(out)
     with sole_use(out):

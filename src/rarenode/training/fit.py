@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from rarenode.config import Settings
 from rarenode.config.choices import EPISTEMIC
 from rarenode.data.dataset import Dataset
 from rarenode.data.images import Images
-from rarenode.diagnosis.data_checks import unusable_weights
+from rarenode.diagnosis.data_checks import repeated_rows, unusable_weights
 from rarenode.engines import resolve_device
 from rarenode.errors import ArgumentError, DataError
 from rarenode.executors import Executor
@@ -87,6 +88,9 @@ def fit_model(
         raise DataError(weights)
     if valid is None and settings.holds_out_rows:
         _require_enough_rows(data, settings)
+        copies = repeated_rows(data)
+        if copies is not None:
+            warnings.warn(copies, RuntimeWarning, stacklevel=2)
     if executor is not None and not executor.here and not trains_folds(settings, has_validation_rows=valid is not None):
         raise ArgumentError(
             "folds are what can be trained side by side (--on, --jobs), and there are none: set cv, without holdout "

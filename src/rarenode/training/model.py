@@ -73,6 +73,9 @@ class TrainedModel:
     `Dataset.n_counted`."""
     parents_together: NDArray[np.int64] | None = None
     """(nodes,): how many training rows, without clones, have all parents of each node; None in older models."""
+    prior: NDArray[np.float64] | None = None
+    """(nodes,): the share of the rows for training and validation that have each node, of those that count more than 0
+    and where it is known; None in older models."""
     encoder: Encoder | None = None
     """What turns pictures into features, which are then prepared; None if rows are no pictures."""
     guaranteed: GuaranteedRecall | None = None
@@ -251,7 +254,7 @@ class TrainedModel:
             )
         rule = self.settings.rule if self.thresholds is None else self.thresholds.rule
         some = probs if len(probs) else np.zeros((1, len(self.hierarchy)))  # for no rows any thresholds will do
-        prior = self.training_positives / max(self.n_training_rows, 1)
+        prior = self.training_positives / max(self.n_training_rows, 1) if self.prior is None else self.prior
         return strategy.fit(some, prior=prior, rule=rule)
 
     def member_probs(self, X: Any) -> Floats:
@@ -370,6 +373,7 @@ class TrainedModel:
             reading=self.reading,
             n_counted=self.n_counted,
             parents_together=self.parents_together,
+            prior=self.prior,
             encoder=self.encoder,
             guaranteed=self.guaranteed,
         )
@@ -411,6 +415,7 @@ class TrainedModel:
             reading=record.reading,
             n_counted=record.n_counted,
             parents_together=record.as_parents_together(),
+            prior=None if record.prior is None else np.array(record.prior, dtype=np.float64),
             encoder=loaded,
             guaranteed=record.as_guaranteed(),
         )

@@ -144,7 +144,7 @@ def _weights(record: ModelFile, parts: Sequence[Mapping[str, Any]]) -> str:
     kinds = [part["kind"] for part in parts]
     text = ""
     if weights := record.model.get("weights"):
-        shown = ", ".join(f"{kind} {weight:.2f}" for kind, weight in zip(kinds, weights, strict=True))
+        shown = ", ".join(f"{kind} {weight:.2f}" for kind, weight in weights.items())
         text = f"Weights of their log odds, learned from held-out rows: {shown}. "
     if left_out := [kind for kind in record.settings.models if kind not in kinds]:
         text += f"Left out, as held-out rows were predicted as well without: {', '.join(left_out)}. "

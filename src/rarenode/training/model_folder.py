@@ -39,6 +39,7 @@ from rarenode.training.model_records import (
     GuaranteedRecord,
     HierarchyRecord,
     PreparationRecord,
+    Share,
     ThresholdsRecord,
 )
 from rarenode.version import __version__
@@ -85,6 +86,7 @@ class ModelFile(BaseModel):
     """How the table was read that the model was trained on."""
     n_counted: Annotated[int, Field(ge=1)] | None = None
     parents_together: tuple[Count, ...] | None = None
+    prior: tuple[Share, ...] | None = None
     encoder: EncoderRecord | None = None
     guaranteed: GuaranteedRecord | None = None
 
@@ -113,6 +115,7 @@ class ModelFile(BaseModel):
         reading: TableOptions | None,
         n_counted: int | None,
         parents_together: NDArray[np.int64] | None,
+        prior: NDArray[np.float64] | None,
         encoder: Encoder | None,
         guaranteed: GuaranteedRecall | None,
     ) -> Self:
@@ -136,6 +139,7 @@ class ModelFile(BaseModel):
             reading=reading,
             n_counted=n_counted,
             parents_together=None if parents_together is None else tuple(parents_together.tolist()),
+            prior=None if prior is None else tuple(prior.tolist()),
             encoder=None if encoder is None else EncoderRecord.model_validate(encoder.describe(), strict=False),
             guaranteed=None if guaranteed is None else GuaranteedRecord.describe(guaranteed),
         )
@@ -295,6 +299,7 @@ def _check_widths(path: Path, record: ModelFile, model: Model) -> None:
         "feature_names": (record.feature_names, n_features),
         "training_positives": (record.training_positives, len(record.hierarchy.nodes)),
         "parents_together": (record.parents_together, len(record.hierarchy.nodes)),
+        "prior": (record.prior, len(record.hierarchy.nodes)),
     }
     if record.thresholds is not None:
         widths["thresholds"] = (record.thresholds.values, len(record.hierarchy.nodes))

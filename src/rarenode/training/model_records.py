@@ -17,6 +17,7 @@ from rarenode.thresholds import GuaranteedRecall, Thresholds
 MOST_STRATEGY_CHARACTERS = 100
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
+Share = Annotated[float, Field(ge=0, le=1)]
 _Deviation = Annotated[float, Field(gt=0)]
 _Threshold = Annotated[float, Field(ge=0)] | None
 """null is never."""
@@ -145,7 +146,8 @@ class GuaranteedRecord(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
     recall: Annotated[float, Field(gt=0, le=0.999)]
-    values: tuple[_Threshold, ...]
+    values: tuple[Share | None, ...]
+    """null for a node without a guarantee."""
     rows: tuple[Count, ...]
 
     @classmethod

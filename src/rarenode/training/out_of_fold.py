@@ -25,12 +25,13 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.text import counted
 from rarenode.config import Settings
 from rarenode.config.choices import Rule
 from rarenode.data.dataset import Dataset
 from rarenode.data.features import take_rows
 from rarenode.data.split import HierarchicalSplit, folds
-from rarenode.errors import ArgumentError, Interrupted, ResumeError
+from rarenode.errors import ArgumentError, DataError, Interrupted, ResumeError
 from rarenode.executors import Executor, Here, Task
 from rarenode.hierarchy.labels import count_labels, dense_rows
 from rarenode.models import Blend, BlendWeights, learn_weights, pool
@@ -42,7 +43,7 @@ from rarenode.training.checkpoint import remove_checkpoint
 from rarenode.training.estimate import memory_of_fit
 from rarenode.training.model import TrainedModel
 from rarenode.training.model_folder import FILES, RECORD
-from rarenode.training.train import How, node_shares, require_labels, train_model
+from rarenode.training.train import How, node_shares, prior_of, require_labels, train_model
 
 Indices = NDArray[np.int64]
 FOLD = ".fold-"
@@ -61,7 +62,7 @@ class OutOfFold:
     probs: NDArray[np.float32]
     """(rows, nodes): their probabilities."""
     prior: NDArray[np.float64]
-    """(nodes,): the share that has each node, of all rows where it is known."""
+    """(nodes,): the share that has each node, of all rows that count and where it is known; see `prior_of`."""
     rows: Indices
     """Which of all rows these are."""
     training_support: Indices
@@ -69,15 +70,28 @@ class OutOfFold:
     in that; it is their mean over the node's rows, rounded down, so that 0 means that none had any."""
     known: NDArray[np.bool_] | None = None
     """(rows, nodes): where labels of the held-out rows are known; None: everywhere."""
+    counting: NDArray[np.bool_] | None = None
+    """(rows,): which of the held-out rows have a weight above 0; None: all. The others decide nothing."""
 
     def decide(self, strategy: Strategy, rule: Rule) -> TrainedModel:
-        """The model, with thresholds that the strategy fits to the held-out predictions."""
-        fitted = strategy.fit(self.probs, self.Y, known=self.known, prior=self.prior, rule=rule)
-        return self.model.with_thresholds(fitted)
+        """The model, with thresholds that the strategy fits to the held-out predictions.
+
+        All rows count the same that have a weight above 0.
+        """
+        probs, Y, known = self._counting_rows()
+        fitted = strategy.fit(probs, Y, known=known, prior=self.prior, rule=rule)
+        return replace(self.model, prior=self.prior).with_thresholds(fitted)
 
     def guarantee(self, recall: float) -> GuaranteedRecall:
-        """Guaranteed sets, fitted to the held-out predictions."""
-        return GuaranteedRecall.fit(recall, self.probs, self.Y, known=self.known)
+        """Guaranteed sets, fitted to the held-out predictions; all rows count the same that have a weight above 0."""
+        probs, Y, known = self._counting_rows()
+        return GuaranteedRecall.fit(recall, probs, Y, known=known)
+
+    def _counting_rows(self) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_] | None]:
+        rows = self.counting
+        if rows is None:
+            return self.probs, self.Y, self.known
+        return self.probs[rows], self.Y[rows], None if self.known is None else self.known[rows]
 
 
 def hold_out(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFold:
@@ -85,18 +99,20 @@ def hold_out(data: Dataset, settings: Settings, **how: Unpack[How]) -> OutOfFold
     if settings.holdout is None:
         raise ArgumentError("set holdout to the fraction of rows to hold out")
     kept, held_out = HierarchicalSplit(settings.holdout, settings.seed).split(data.Y, data.hierarchy)
+    for rows, which in ((kept, "rows to train on"), (held_out, "held-out rows")):
+        _require_weight(data, rows, f"the {which} of holdout={settings.holdout:g}")
     return _hold_out_rows(data, settings, kept, held_out, **how)
 
 
 def validate(data: Dataset, settings: Settings, valid: Dataset, **how: Unpack[How]) -> OutOfFold:
     """Train on rows, and predict validation rows, which early stopping uses too; see `train_model`."""
     valid = require_labels(valid, "validation")
+    _require_weight(valid, np.arange(len(valid)), "the validation rows")
     model, parts = _train_and_predict(data, settings, valid, **how)
     weights, probs = _blend(parts, valid, shares := node_shares(data), settings, **how)
-    prior = _shares(model.training_positives + valid.support, data.known_rows + valid.known_rows)
-    rows, support = np.arange(len(valid)), model.training_positives
-    labels = dense_rows(valid.Y)
-    return OutOfFold(_weighted(model, weights, shares), labels, probs, prior, rows, support, valid.known)
+    prior, rows, support = prior_of(data, valid), np.arange(len(valid)), model.training_positives
+    model, labels = _weighted(model, weights, shares), dense_rows(valid.Y)
+    return OutOfFold(model, labels, probs, prior, rows, support, valid.known, valid.counting)
 
 
 def cross_fit(data: Dataset, settings: Settings, *, executor: Executor | None = None, **how: Unpack[How]) -> OutOfFold:
@@ -145,10 +161,11 @@ def cross_fit(data: Dataset, settings: Settings, *, executor: Executor | None = 
         _weighted(model, weights, shares),
         dense_rows(data.Y),
         probs,
-        prior=_shares(total, data.known_rows),
+        prior=prior_of(data),
         rows=np.arange(len(data)),
         training_support=support // np.maximum(total, 1),
         known=data.known,
+        counting=data.counting,
     )
 
 
@@ -173,7 +190,10 @@ def _trained_folds(
     width = data.n_features if encoder is None else encoder.width
     memory = memory_of_fit(settings, len(data), width, len(data.hierarchy), some_unknown=data.known is not None)
     tasks: dict[Task, Indices] = {}
-    for number, (kept, held_out) in enumerate(folds(data.Y, data.hierarchy, k, settings.seed), start=1):
+    parts = folds(data.Y, data.hierarchy, k, settings.seed)
+    for number, (kept, _) in enumerate(parts, start=1):
+        _require_weight(data, kept, f"the rows to train on for fold {number} of cv={k}")
+    for number, (kept, held_out) in enumerate(parts, start=1):
         title = f"fold {number} of {k}"
         here: How = {"title": title, "callback": callback if executor.here else None}
         task = Task(
@@ -232,6 +252,21 @@ def _train_fold(
     return _Fold(found, best_epoch(model))
 
 
+def _require_weight(data: Dataset, rows: Indices, which: str) -> None:
+    """Refuse, before any training, a part of the rows none of which counts.
+
+    Raises:
+        DataError: all their weights are 0.
+    """
+    weights = data.sample_weight
+    if weights is not None and not weights[rows].any():
+        some = counted(int(np.count_nonzero(weights)), "row")
+        raise DataError(
+            f"{data.name or 'the data'}: only {some} of {len(data):,} with a weight above 0, and none among "
+            f"{which}; give more rows a weight, or leave out those of weight 0"
+        )
+
+
 def _train_and_predict(
     data: Dataset, settings: Settings, held_out: Dataset, **how: Unpack[How]
 ) -> tuple[TrainedModel, tuple[Floats, ...]]:
@@ -283,12 +318,7 @@ def _hold_out_rows(
     data: Dataset, settings: Settings, kept: Indices, held_out: Indices, **how: Unpack[How]
 ) -> OutOfFold:
     fold = validate(data.take(kept), settings, data.take(held_out), **how)
-    return replace(fold, prior=_shares(data.support, data.known_rows), rows=held_out)
-
-
-def _shares(positives: Indices, rows: Indices) -> NDArray[np.float64]:
-    """The share of rows that are positive; 0 where there are no rows."""
-    return positives / np.maximum(rows, 1)
+    return replace(fold, prior=prior_of(data), rows=held_out)
 
 
 def best_epoch(model: TrainedModel) -> int | None:

@@ -23,6 +23,7 @@ from rarenode.data.preparation import Preparation, as_float32
 from rarenode.data.stored import StoredFeatures
 from rarenode.engines import available_threads, limited_threads
 from rarenode.errors import ArgumentError, DataError, Interrupted
+from rarenode.hierarchy.labels import count_labels
 from rarenode.metrics import count_parents_together
 from rarenode.models import Blend, Forest, MlpEnsemble, Model, Neighbours, fit_neighbours, grow_forest
 from rarenode.models.encoder import Encoder
@@ -149,7 +150,22 @@ def train_model(
         else data.reading.model_copy(update={"images": None, "skip_bad_images": False, "stream": False}),
         n_counted=data.n_counted,
         parents_together=count_parents_together(data.Y, data.hierarchy, known=data.known),
+        prior=prior_of(data),
     )
+
+
+def prior_of(*parts: Dataset) -> NDArray[np.float64]:
+    """(nodes,): the share that has each node, of the rows that count more than 0 and where it is known.
+
+    It is what predictions are compared with, which are all alike; so rows that count more than others do not here. 0
+    where there are no rows.
+    """
+    positives, rows = np.zeros((2, len(parts[0].hierarchy)), dtype=np.int64)
+    for data in parts:
+        some = np.ones(len(data), dtype=np.bool_) if data.counting is None else data.counting
+        positives += count_labels(data.Y[some])
+        rows += np.count_nonzero(some) if data.known is None else data.known[some].sum(axis=0)
+    return positives / np.maximum(rows, 1)
 
 
 def node_shares(data: Dataset) -> NDArray[np.float64]:
