@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,15 @@ def test_a_pattern_and_other_suffixes(run: Run, data: list[Path], tmp_path: Path
     assert {path.name for path in out.iterdir()} == {"part-1.csv", MANIFEST}
     assert run.predict_to_folder(str(data[0].parent / "part-[23].*"), out, choice=Choice("cafa")).files == 2
     assert {path.name for path in out.iterdir()} == {"part-1.csv", "part-2.tsv", "part-3.tsv", MANIFEST}
+
+
+def test_another_process_opens_the_same_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From any folder, on the same device."""
+    monkeypatch.chdir(run.folder.parent)
+    other = pickle.loads(pickle.dumps(Run("run", device="cpu")))
+    monkeypatch.chdir("/")
+    assert (other.folder, other.device) == (run.folder, "cpu")
+    assert other.model.fingerprints == run.model.fingerprints
 
 
 class TestAgain:

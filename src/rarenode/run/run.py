@@ -69,9 +69,9 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r})"
 
-    def __reduce__(self) -> tuple[type[Self], tuple[Path, torch.nn.Module | Encoder | None]]:
+    def __reduce__(self) -> tuple[type[Self], tuple[Path, torch.nn.Module | Encoder | None, str | None]]:
         """Another process opens the folder, and loads the model once it needs it."""
-        return type(self), (self.folder.absolute(), self.encoder)
+        return type(self), (self.folder.absolute(), self.encoder, self.device)
 
     # --- training ------------------------------------------------------------------------------------------------
 
