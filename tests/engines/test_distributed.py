@@ -150,7 +150,7 @@ def test_rows_of_a_batch_are_divided_without_rest() -> None:
 # --- what is divided, and what is not ------------------------------------------------------------------------------
 
 
-class TeamOfThree:
+class GroupOfThree:
     """As far as it is asked before anything is said."""
 
     size = 3
@@ -158,7 +158,7 @@ class TeamOfThree:
 
 @pytest.fixture
 def leading(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torchrun, "_team", TeamOfThree())
+    monkeypatch.setattr(torchrun, "_group", GroupOfThree())
 
 
 @pytest.mark.usefixtures("leading")

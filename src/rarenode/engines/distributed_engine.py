@@ -27,7 +27,7 @@ from rarenode._io.text import counted
 from rarenode.engines.encoder_training import EncoderTraining
 from rarenode.engines.engine import Adam, Engine, Objective, State
 from rarenode.engines.fused_engine import FusedEngine
-from rarenode.engines.processes import Arrays, Team
+from rarenode.engines.processes import Arrays, ProcessGroup
 from rarenode.engines.share import Share
 from rarenode.engines.threads import available_threads
 from rarenode.engines.torch_engine import TorchEngine
@@ -44,7 +44,7 @@ BYTES_AT_A_TIME = 1 << 26
 
 
 def make_distributed(
-    team: Team,
+    group: ProcessGroup,
     name: str,
     shape: MlpEnsemble,
     parameters: Mapping[str, NDArray[np.float32]],
@@ -59,7 +59,7 @@ def make_distributed(
     """An engine of that name in all processes; None, with a warning, if there is nothing to divide among them."""
     learns = encoder is not None and any(value.requires_grad for value in encoder.parameters())
     if shape.models == 1 and not learns:
-        others = counted(team.size - 1, "other process", "other processes")
+        others = counted(group.size - 1, "other process", "other processes")
         warnings.warn(
             f"{others} of torchrun will wait: only members of an ensemble (n_members above 1, ensemble=independent) "
             "and the rows of an encoder that is trained are divided among processes",
@@ -70,7 +70,7 @@ def make_distributed(
     if device not in ("cpu", "cuda"):
         raise ArgumentError(f"several processes compute on cpu or on cuda, a GPU for each, not on {device!r}")
     return DistributedEngine(
-        team, name, shape, parameters, objective, adam, seed, device, encoder, n_jobs, encoder_training, learns
+        group, name, shape, parameters, objective, adam, seed, device, encoder, n_jobs, encoder_training, learns
     )
 
 
@@ -79,7 +79,7 @@ class DistributedEngine:
 
     def __init__(
         self,
-        team: Team,
+        group: ProcessGroup,
         name: str,
         shape: MlpEnsemble,
         parameters: Mapping[str, NDArray[np.float32]],
@@ -95,8 +95,8 @@ class DistributedEngine:
         weights = objective.loss().weights
         self.shape = shape
         self.name = name
-        self.processes = team.size if by_rows else min(team.size, shape.models)
-        self._team = team
+        self.processes = group.size if by_rows else min(group.size, shape.models)
+        self._group = group
         self._by_rows = by_rows
         plan = {
             "do": "make",
@@ -124,13 +124,13 @@ class DistributedEngine:
             arrays["scored"] = objective.scored
         if encoder is not None:  # code is not sent: every process has the same program
             arrays["encoder"] = np.frombuffer(pickle.dumps(encoder), dtype=np.uint8)
-        with team.lock:
-            team.training += 1
-            self._number = team.training
-            team.tell(plan, arrays)
+        with group.lock:
+            group.training += 1
+            self._number = group.training
+            group.broadcast(plan, arrays)
             for rank in range(1, self.processes):
-                team.send(rank, {}, self._of(rank, parameters))
-            self._here = Part(team, plan, arrays, dict(self._of(0, parameters)), encoder)
+                group.send(rank, {}, self._of(rank, parameters))
+            self._here = Part(group, plan, arrays, dict(self._of(0, parameters)), encoder)
 
     @property
     def steps(self) -> int:
@@ -184,23 +184,23 @@ class DistributedEngine:
         """See `Engine.restore`."""
         with self._commanding("restore", {}):
             for rank in range(1, self.processes):
-                self._team.send(rank, {}, self._of(rank, state))
+                self._group.send(rank, {}, self._of(rank, state))
             self._here.engine.restore(self._of(0, state))
 
     @contextmanager
     def _commanding(self, what: str, arrays: Arrays) -> Iterator[None]:
         """Tell the others what to do; they do it while the block does the same here."""
-        with self._team.lock:
-            if self._number != self._team.training:
+        with self._group.lock:
+            if self._number != self._group.training:
                 raise TrainingError("another training has begun in these processes; they compute one at a time")
-            self._team.tell({"do": what}, arrays)
+            self._group.broadcast({"do": what}, arrays)
             yield
 
     def _gathered(self, what: str, arrays: Arrays) -> State:
         """Arrays of all members, from the processes that have them."""
         with self._commanding(what, arrays):
             parts = [self._here.report(what, arrays)]
-            parts += [self._team.receive(rank)[1] for rank in range(1, self.processes)]
+            parts += [self._group.receive(rank)[1] for rank in range(1, self.processes)]
         # The number of steps, which no member has, is the same everywhere.
         return {
             name: np.concatenate([part[name] for part in parts]) if _has_members(name) else array
@@ -219,17 +219,22 @@ class Part:
     """What one process computes: the same in the leader as in the others."""
 
     def __init__(
-        self, team: Team, plan: dict[str, Any], arrays: Arrays, parameters: Arrays, encoder: torch.nn.Module | None
+        self,
+        group: ProcessGroup,
+        plan: dict[str, Any],
+        arrays: Arrays,
+        parameters: Arrays,
+        encoder: torch.nn.Module | None,
     ) -> None:
         shape = MlpEnsemble(**plan["shape"])
         processes, by_rows = plan["processes"], plan["by_rows"]
-        mine = _members_of(team.rank, shape.models, 1 if by_rows else processes)
-        self.total = team.total(processes)
+        mine = _members_of(group.rank, shape.models, 1 if by_rows else processes)
+        self.total = group.total(processes)
         self.share = Share(
             total=self.total,
             members=shape.models,
             first_member=0 if by_rows else mine.start,
-            process=team.rank if by_rows else 0,
+            process=group.rank if by_rows else 0,
             row_processes=processes if by_rows else 1,
         )
         own_shape = shape if by_rows else replace(shape, members=mine.stop - mine.start)
@@ -242,12 +247,12 @@ class Part:
             **plan["objective"],
         )
         adam, seed = Adam(**plan["adam"]), plan["seed"]
-        threads = max(1, available_threads(plan["n_jobs"]) // team.neighbours)
+        threads = max(1, available_threads(plan["n_jobs"]) // group.neighbours)
         self.engine: Engine
         if plan["engine"] == "fused":
             self.engine = FusedEngine(own_shape, parameters, objective, adam, seed, threads, self.share)
         else:
-            device = f"cuda:{team.place}" if plan["device"] == "cuda" else plan["device"]
+            device = f"cuda:{group.place}" if plan["device"] == "cuda" else plan["device"]
             how = None if plan["encoder_training"] is None else EncoderTraining(**plan["encoder_training"])
             self.engine = TorchEngine(
                 own_shape, parameters, objective, adam, seed, device, encoder, threads, how, self.share

@@ -1,7 +1,7 @@
-"""`Team`: the processes that torchrun started for one training, and what they say to each other.
+"""`ProcessGroup`: the processes that torchrun started for one training, and the messages between them.
 
 The first process leads. It runs the program as if it were alone: it reads data, writes files and shows progress. The
-others wait for what it tells them to compute (`rarenode.engines.torchrun`), and get all that they need from it. So no
+others wait for what it sends them to compute (`rarenode.engines.torchrun`), and get all that they need from it. So no
 other process needs the data, and nothing but engines knows that there are several.
 
 Messages are arrays and JSON, over gloo; only the network of an encoder is pickled on its way. Sums in a training step
@@ -34,12 +34,13 @@ from rarenode.models.network import tensor_of
 
 Arrays = dict[str, NDArray[Any]]
 IDLE = timedelta(days=30)
-"""How long a process waits for the leader's next word, which may be growing a forest meanwhile. If the leader ends, its
+"""How long a process waits for the leader's next message; the leader may be growing a forest meanwhile. If it ends, its
 connections close, and nobody waits."""
 MEETING = timedelta(minutes=5)
 """How long processes wait for all others to start."""
 BUSY = timedelta(minutes=10)
-"""How long a process waits for the others within a step; only a host that vanished without a word takes longer."""
+"""How long a process waits for the others within a step; only a host that vanished with open connections takes as
+long."""
 ROLL_CALL = 3.0
 """Seconds in which a process that is alive answers, once a connection was lost."""
 FIRST_BYTES, MOST_BYTES = 1 << 16, 1 << 30
@@ -53,11 +54,11 @@ def is_one_of_several() -> bool:
     return all(name in os.environ for name in names) and int(os.environ["WORLD_SIZE"]) > 1
 
 
-class Team:
+class ProcessGroup:
     """The processes, seen from one of them."""
 
     _meetings = 0
-    """How often this process has been in a team; what an earlier one left in the store does not concern the next."""
+    """How often this process has been in a group; what an earlier one left in the store does not concern the next."""
 
     def __init__(self) -> None:
         self.rank, self.size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -69,7 +70,7 @@ class Team:
         about = f"rank {self.rank} of {self.size}, process {os.getpid()} on {socket.gethostname()}"
         self._store.set(f"about/{self.rank}", about)
         self.lock = threading.RLock()
-        """Held from the first word of a command to its last, so that threads do not mix their commands."""
+        """Held while a command is sent and computed, so that threads do not mix their commands."""
         self.training = 0
         """The number of the engine that the others have; a new one replaces it."""
         self.has_lost = False
@@ -79,13 +80,13 @@ class Team:
         self._answering.start()
 
     def _meet(self) -> None:
-        Team._meetings += 1
+        ProcessGroup._meetings += 1
         backends = [f"{device}:{_DEVICES[device]}" for device in _DEVICES if device == "cpu" or _has_nccl()]
         try:
-            store = PrefixStore(f"rarenode/{Team._meetings}", next(rendezvous("env://", timeout=MEETING))[0])
+            store = PrefixStore(f"rarenode/{ProcessGroup._meetings}", next(rendezvous("env://", timeout=MEETING))[0])
             self._store = _own_store()
             dist.init_process_group(",".join(backends), store=store, rank=self.rank, world_size=self.size, timeout=IDLE)
-            self._groups = {self.size: dist.new_group(timeout=BUSY)}
+            self._subgroups = {self.size: dist.new_group(timeout=BUSY)}
         except (RuntimeError, OSError, ValueError) as error:
             place = f"{os.environ['MASTER_ADDR']}, port {os.environ['MASTER_PORT']}"
             raise TrainingError(
@@ -95,15 +96,15 @@ class Team:
 
     # --- words and arrays --------------------------------------------------------------------------------------------
 
-    def tell(self, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Say to all other processes what to do; `hear` returns it there."""
+    def broadcast(self, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Send all other processes what to do; `receive_broadcast` returns it there."""
         content = _packed(about, arrays)
         with self._connected():
             for part in (_first(content), *_parts(content[FIRST_BYTES:])):
                 dist.broadcast(part, src=0)
 
-    def hear(self) -> tuple[dict[str, Any], Arrays]:
-        """Wait for what the leader says."""
+    def receive_broadcast(self) -> tuple[dict[str, Any], Arrays]:
+        """Wait for what the leader sends."""
         first = _first(np.empty(0, dtype=np.uint8))
         with self._connected():
             dist.broadcast(first, src=0)
@@ -117,21 +118,21 @@ class Team:
         content = _packed(about, arrays)
         with self._connected():
             for part in (_first(content), *_parts(content[FIRST_BYTES:])):
-                dist.send(part, rank, self._group(self.size))
+                dist.send(part, rank, self._subgroup(self.size))
 
     def receive(self, rank: int) -> tuple[dict[str, Any], Arrays]:
         """Wait for what one process sends."""
         first = _first(np.empty(0, dtype=np.uint8))
         with self._connected():
-            dist.recv(first, rank, self._group(self.size))
+            dist.recv(first, rank, self._subgroup(self.size))
             content = _with_room_for_all(first)
             for part in _parts(content[FIRST_BYTES:]):
-                dist.recv(part, rank, self._group(self.size))
+                dist.recv(part, rank, self._subgroup(self.size))
         return _unpacked(content)
 
     def total(self, processes: int) -> Callable[[Tensor], Tensor]:
         """What adds up a tensor over the first so many processes. All processes must ask for it, also the others."""
-        group = self._group(processes)
+        group = self._subgroup(processes)
 
         def add_up(value: Tensor) -> Tensor:
             value = value.contiguous()
@@ -141,11 +142,11 @@ class Team:
 
         return add_up
 
-    def _group(self, processes: int) -> Any:
-        if processes not in self._groups:
+    def _subgroup(self, processes: int) -> Any:
+        if processes not in self._subgroups:
             with self._connected():
-                self._groups[processes] = dist.new_group(list(range(processes)), timeout=BUSY)
-        return self._groups[processes]
+                self._subgroups[processes] = dist.new_group(list(range(processes)), timeout=BUSY)
+        return self._subgroups[processes]
 
     # --- the end -----------------------------------------------------------------------------------------------------
 
@@ -153,7 +154,7 @@ class Team:
         """Let the other processes end, as the leader does now."""
         with suppress(Exception):  # they may have ended already, or wait for something else
             self._store.set("ended", "")
-            self.tell({"do": "end"}, {})
+            self.broadcast({"do": "end"}, {})
         self.leave()
 
     def leave(self) -> None:
@@ -175,7 +176,7 @@ class Team:
         return found
 
     def say_why(self, error: BaseException) -> None:
-        """Leave word of why this process ends; the others report it."""
+        """Publish why this process ends; the others report it."""
         with suppress(Exception):
             self._store.set(f"why/{self.rank}", str(error) or type(error).__name__)
 
@@ -198,7 +199,7 @@ class Team:
                 sleep(0.05)
             for rank in sorted(set(range(self.size)) - answered):
                 about = self._store.get(f"about/{rank}").decode()
-                why = "ended without a word: it was killed, or there was too little memory"
+                why = "ended without an error: it was killed, or there was too little memory"
                 if self._has(f"why/{rank}"):
                     why = f"failed: {self._store.get(f'why/{rank}').decode()}"
                 found.append(f"{about}, {why}")
@@ -223,11 +224,11 @@ class Team:
 
 
 def _own_store() -> Any:
-    """A new connection to the place where processes leave each other word. Two threads cannot share one."""
+    """A new connection to the place where processes publish why they end. Two threads cannot share one."""
     address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     store = TCPStore(address, port, is_master=False, timeout=MEETING, wait_for_workers=False)
-    return PrefixStore(f"rarenode/{attempt}/{Team._meetings}/words", store)
+    return PrefixStore(f"rarenode/{attempt}/{ProcessGroup._meetings}/words", store)
 
 
 def _has_nccl() -> bool:

@@ -11,7 +11,7 @@ from rarenode.engines.encoder_training import EncoderTraining
 from rarenode.engines.engine import Adam, Engine, Objective
 from rarenode.engines.fused_engine import FusedEngine
 from rarenode.engines.torch_engine import TorchEngine
-from rarenode.engines.torchrun import active_team
+from rarenode.engines.torchrun import active_group
 from rarenode.errors import ArgumentError
 from rarenode.models import MlpEnsemble
 from rarenode.models.ensemble import Parameters
@@ -55,11 +55,11 @@ def make_engine(
     if name == "fused" and encoder is not None:
         raise ArgumentError("the fused engine trains perceptrons only; with an encoder choose engine 'torch' or 'auto'")
     is_torch = name == "torch" or device != "cpu" or encoder is not None
-    team = active_team()
-    if team is not None:
+    group = active_group()
+    if group is not None:
         chosen = "torch" if is_torch else "fused"
         several = make_distributed(
-            team, chosen, shape, parameters, objective, adam, seed, device, encoder, n_jobs, encoder_training
+            group, chosen, shape, parameters, objective, adam, seed, device, encoder, n_jobs, encoder_training
         )
         if several is not None:
             return several

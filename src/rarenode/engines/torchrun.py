@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from rarenode.engines.distributed_engine import Part
-from rarenode.engines.processes import Arrays, Team, is_one_of_several
+from rarenode.engines.processes import Arrays, ProcessGroup, is_one_of_several
 from rarenode.errors import LostProcessError, RarenodeError, TrainingError
 from rarenode.version import __version__
 
-_team: Team | None = None
+_group: ProcessGroup | None = None
 
 
 @contextmanager
@@ -37,26 +37,26 @@ def several_processes() -> Iterator[bool]:
     Raises:
         LostProcessError: another process has ended.
     """
-    global _team  # noqa: PLW0603 (there is one for each process, as torch.distributed has it)
-    if not is_one_of_several() or _team is not None:
+    global _group  # noqa: PLW0603 (there is one for each process, as torch.distributed has it)
+    if not is_one_of_several() or _group is not None:
         yield True
         return
-    team = Team()
-    if team.rank > 0:
+    group = ProcessGroup()
+    if group.rank > 0:
         try:
             with _undisturbed():
-                serve(team)
+                serve(group)
         finally:
-            team.leave()
+            group.leave()
         yield False
         return
-    _team = team
+    _group = group
     try:
-        with _terminated_as_interrupted(team):
+        with _terminated_as_interrupted(group):
             yield True
     finally:
-        _team = None
-        team.end()
+        _group = None
+        group.end()
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def _undisturbed() -> Iterator[None]:
 
 
 @contextmanager
-def _terminated_as_interrupted(team: Team) -> Iterator[None]:
+def _terminated_as_interrupted(group: ProcessGroup) -> Iterator[None]:
     """A request to end, as torchrun and cluster schedulers send it, does what Ctrl-C does: it saves a checkpoint.
 
     Where another process has ended there is no use in that; what has happened is going to be said.
@@ -84,7 +84,7 @@ def _terminated_as_interrupted(team: Team) -> Iterator[None]:
         return
 
     def interrupt(*_: object) -> None:
-        if not team.has_lost:
+        if not group.has_lost:
             signal.raise_signal(signal.SIGINT)
 
     before = signal.signal(signal.SIGTERM, interrupt)
@@ -94,63 +94,63 @@ def _terminated_as_interrupted(team: Team) -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def active_team() -> Team | None:
+def active_group() -> ProcessGroup | None:
     """The processes that this one leads; None if it is alone."""
-    return _team
+    return _group
 
 
-def serve(team: Team) -> None:
+def serve(group: ProcessGroup) -> None:
     """Do what the leader says until it ends.
 
     Raises:
-        LostProcessError: the leader has ended without a word, and no process of a lower rank is there to say so.
+        LostProcessError: the leader has ended without an error, and no process of a lower rank is there to say so.
         SystemExit: another process has ended, and one of a lower rank says so; or this one has failed, and the leader
             says why.
     """
     part: Part | None = None
     try:
         while True:
-            about, arrays = team.hear()
+            about, arrays = group.receive_broadcast()
             what = about["do"]
             if what == "end":
                 return
             if what == "make":
-                part = _made(team, about, arrays)
+                part = _made(group, about, arrays)
             elif part is not None:
-                _done(team, part, what, arrays)
+                _done(group, part, what, arrays)
     except LostProcessError as error:
-        if team.has_ended:
+        if group.has_ended:
             return
-        if min(error.answered) != team.rank:
+        if min(error.answered) != group.rank:
             sys.exit(1)
         raise
     except (RarenodeError, OSError, MemoryError) as error:
-        team.say_why(error)
+        group.say_why(error)
         sys.exit(1)
     except Exception as error:
-        team.say_why(error)
+        group.say_why(error)
         raise
 
 
-def _made(team: Team, plan: dict[str, Any], arrays: Arrays) -> Part | None:
+def _made(group: ProcessGroup, plan: dict[str, Any], arrays: Arrays) -> Part | None:
     """The part of this process in a training; None if it has none."""
     if plan["version"] != __version__:
         raise TrainingError(f"it has rarenode {__version__}, and the first process {plan['version']}")
-    if team.rank >= plan["processes"]:
-        team.total(plan["processes"])
+    if group.rank >= plan["processes"]:
+        group.total(plan["processes"])
         return None
-    _, parameters = team.receive(0)
+    _, parameters = group.receive(0)
     content = arrays.pop("encoder", None)
     encoder = None if content is None else pickle.loads(content.tobytes())  # noqa: S301 (from our own program)
-    return Part(team, plan, arrays, parameters, encoder)
+    return Part(group, plan, arrays, parameters, encoder)
 
 
-def _done(team: Team, part: Part, what: str, arrays: Arrays) -> None:
+def _done(group: ProcessGroup, part: Part, what: str, arrays: Arrays) -> None:
     if what == "step":
         part.step(arrays)
     elif what == "probs":
         part.probs(arrays["X"])
     elif what == "restore":
-        part.engine.restore(team.receive(0)[1])
+        part.engine.restore(group.receive(0)[1])
     else:
-        team.send(0, {}, part.report(what, arrays))
+        group.send(0, {}, part.report(what, arrays))
