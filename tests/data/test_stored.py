@@ -16,6 +16,7 @@ from rarenode import Run, Settings, make_hierarchical
 from rarenode.data.dataset import Dataset
 from rarenode.data.preparation import Preparation
 from rarenode.data.stored import StoredFeatures
+from rarenode.diagnosis.data_checks import examine
 from rarenode.errors import DataError, RarenodeError
 from rarenode.training import TrainedModel, fit_model, train_model
 from rarenode.training.loop import BLOCK_ROWS, BLOCKS_MIXED, row_order
@@ -208,3 +209,10 @@ def test_a_model_of_streamed_rows_is_saved_and_loaded(tmp_path: Path) -> None:
     model = train_model(streamed, settings())
     model.save(tmp_path / "model")
     assert np.array_equal(TrainedModel.load(tmp_path / "model").predict_proba(whole.X), model.predict_proba(streamed.X))
+
+
+def test_an_examination_looks_at_some_of_the_streamed_rows(tmp_path: Path) -> None:
+    streamed, whole = both(tmp_path)
+    ours, theirs = examine(streamed), examine(whole)
+    assert (ours.rows, ours.features, ours.levels) == (theirs.rows, theirs.features, theirs.levels)
+    assert {found.topic for found in ours.findings} <= {found.topic for found in theirs.findings}

@@ -15,7 +15,8 @@ from scipy.sparse import csr_array
 from rarenode import Dataset, Hierarchy
 from rarenode.data.split import folds
 from rarenode.data.table_options import TableOptions
-from rarenode.diagnosis.data_checks import examine, repeated_rows
+from rarenode.diagnosis.copies import repeated_rows
+from rarenode.diagnosis.data_checks import examine
 from rarenode.diagnosis.examination import Examination
 
 TREE = Hierarchy.from_paths(["Biota > Corals", "Biota > Sponges", "Rock"])

@@ -88,6 +88,10 @@ class StoredFeatures:
             rows = slice(first, min(first + step, len(self)))
             yield rows, self._features(self[rows])
 
+    def in_memory(self) -> Any:
+        """All rows: an array or, if there are categories, a polars data frame."""
+        return self._features(self[:])
+
     def _features(self, values: NDArray[Any]) -> Any:
         if not self.levels:
             return values

@@ -6,8 +6,8 @@ makes results worse or misleading; a note is good to know.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,9 @@ from rarenode.data.features import is_frame
 from rarenode.data.images import Images
 from rarenode.data.preparation import Categories, known_means, standardisation
 from rarenode.data.split import folds
-from rarenode.data.stored import StoredFeatures
-from rarenode.diagnosis.examination import FEW_ROWS, FEW_TO_JUDGE, MOST_EXAMPLES, Examination, Finding, Level, Severity
+from rarenode.data.stored import CELLS_AT_A_TIME, StoredFeatures
+from rarenode.diagnosis.copies import row_id, said, shared_rows
+from rarenode.diagnosis.examination import FEW_ROWS, FEW_TO_JUDGE, Examination, Finding, Level
 from rarenode.diagnosis.titles import distinct_titles
 from rarenode.diagnosis.validation_checks import validation_findings
 from rarenode.hierarchy.labels import count_labels, dense_rows, row_blocks
@@ -30,16 +31,8 @@ LEAK = 0.99
 MOST_ROWS = 5000
 """So many rows, evenly spaced, are enough to find leaks."""
 FOLDS = 3
-COARSE = 0.1
-"""If a larger share of rows has the same features as another row, this may say nothing about copies."""
-FINE = 0.9
-"""Features tell rows apart that have so many distinct values for each distinct row."""
-FEW_COPIES, FEW_PAIRS = 0.01, 4
-"""Copies of so small a share of the rows hardly change thresholds, and so few equal rows may be equal by chance."""
 LEAST_WEIGHT, MOST_WEIGHT = 1e-20, 1e20
 """Weights of rows, other than 0."""
-CELLS_AT_A_TIME = 1 << 22
-"""Features that are looked at together."""
 MOST_LIKE_ID = 20
 """Among so few rows, a count may be different in each by chance."""
 
@@ -58,14 +51,15 @@ def examine(data: Dataset, others: Sequence[Dataset] = (), *, valid: Dataset | N
     """
     labelled = data.with_labels_only()
     support = labelled.support
+    sample = _in_memory(data)
     findings = [
         *(Finding("note", "rows", text) for text in data.notes),
         *_obstacles(labelled, support),
         *_row_findings(data, labelled),
         *_node_findings(labelled, support),
         *(_split_findings(labelled, support) if valid is None else validation_findings(labelled, valid)),
-        *_feature_findings(data, labelled),
-        *_shared_rows(data, others),
+        *_feature_findings(sample, sample.with_labels_only()),
+        *shared_rows(sample, others),
     ]
     order = {"error": 0, "warning": 1, "note": 2}
     return Examination(
@@ -80,6 +74,15 @@ def examine(data: Dataset, others: Sequence[Dataset] = (), *, valid: Dataset | N
         findings=tuple(sorted(findings, key=lambda found: order[found.severity])),
         pictures=isinstance(data.X, Images),
     )
+
+
+def _in_memory(data: Dataset) -> Dataset:
+    """The rows, or of rows whose features are on disk as many as are read together, evenly spaced."""
+    if not isinstance(data.X, StoredFeatures):
+        return data
+    most = max(1, CELLS_AT_A_TIME // max(1, data.n_features))
+    some = data.take(np.unique(np.linspace(0, len(data) - 1, min(len(data), most)).astype(np.int64)))
+    return replace(some, X=some.X.in_memory(), n_counted=None)
 
 
 def _levels(data: Dataset, support: NDArray[np.int64]) -> tuple[Level, ...]:
@@ -120,7 +123,7 @@ def _obstacles(data: Dataset, support: NDArray[np.int64]) -> Iterator[Finding]:
     weights = unusable_weights(data)
     if weights is not None:
         yield Finding("error", "weights", weights)
-    for name, value in _too_large(data):
+    for name, value in _too_large(_in_memory(data)):
         text = f"{where}: column {name!r} has values as large as {value:.3g}, too large for single precision"
         yield Finding("error", "features", text, f"divide them all, or leave the column out (--ignore {name!r})")
 
@@ -171,7 +174,7 @@ def _row_findings(data: Dataset, labelled: Dataset) -> Iterator[Finding]:
     absent: NDArray[np.bool_] = np.concatenate([~rows.any(axis=1) for _, rows in row_blocks(labelled.Y)])
     if absent.any():
         none = int(absent.sum())
-        text = f"{_said(none, 'row', 'has', 'have')} none of the nodes"
+        text = f"{said(none, 'row', 'has', 'have')} none of the nodes"
         advice = f"{'it counts as a negative' if none == 1 else 'they count as negatives'} of every node"
         yield Finding.of("note", "labels", text, advice, _ids(labelled, absent))
     if FOLDS <= len(labelled) < FEW_TO_JUDGE:
@@ -196,7 +199,7 @@ def _node_findings(data: Dataset, support: NDArray[np.int64]) -> Iterator[Findin
         yield Finding.of("note", "nodes", text, advice, _titles(data, empty))
     few = (support > 0) & (support < FEW_ROWS) & scored
     if few.any():
-        text = f"{_said(int(few.sum()), 'node', 'has', 'have')} fewer than {FEW_ROWS} rows"
+        text = f"{said(int(few.sum()), 'node', 'has', 'have')} fewer than {FEW_ROWS} rows"
         yield Finding.of("warning", "nodes", text, "annotate more of their rows first", _titles(data, few))
     everywhere = (support == len(data)) & scored & (len(data) > 0)
     everywhere[[hierarchy.index[root] for root in hierarchy.roots]] = False
@@ -209,7 +212,7 @@ def _node_findings(data: Dataset, support: NDArray[np.int64]) -> Iterator[Findin
 def _split_findings(data: Dataset, support: NDArray[np.int64]) -> Iterator[Finding]:
     single = (support == 1) & data.scored
     if single.any():
-        text = f"{_said(int(single.sum()), 'node', 'has', 'have')} one row"
+        text = f"{said(int(single.sum()), 'node', 'has', 'have')} one row"
         advice = "such a node can be trained on or be judged, never both"
         yield Finding.of("warning", "splits", text, advice, _titles(data, single))
     if len(data) < FOLDS:
@@ -235,7 +238,7 @@ def _feature_findings(data: Dataset, labelled: Dataset) -> Iterator[Finding]:
     is_number = [not _is_text(column) for column in _columns(data.X)]
     constant = [name for name, values in zip(names, columns, strict=True) if _is_constant(values)]
     if constant:
-        text = f"{_said(len(constant), 'feature', 'is', 'are')} constant"
+        text = f"{said(len(constant), 'feature', 'is', 'are')} constant"
         says = "it says nothing" if len(constant) == 1 else "they say nothing"
         advice = f"{says}; leave {_them(len(constant))} out (--ignore)"
         yield Finding.of("warning", "features", text, advice, constant)
@@ -247,12 +250,12 @@ def _feature_findings(data: Dataset, labelled: Dataset) -> Iterator[Finding]:
             if first != name:
                 doubled.append(f"{name} = {first}")
     if doubled:
-        text = f"{_said(len(doubled), 'feature', 'repeats', 'repeat')} another one"
+        text = f"{said(len(doubled), 'feature', 'repeats', 'repeat')} another one"
         yield Finding.of("warning", "features", text, "keep one of each", doubled)
     kinds = zip(names, columns, is_number, strict=True)
     ids = [name for name, values, number in kinds if number and _is_like_id(values)]
     if ids:
-        text = f"{_said(len(ids), 'feature', 'looks', 'look')} like a row number or an id"
+        text = f"{said(len(ids), 'feature', 'looks', 'look')} like a row number or an id"
         yield Finding.of("warning", "features", text, "name one as --id, or --ignore it", ids)
     missing = [
         f"{name} ({np.isnan(values).mean():.0%})"
@@ -260,12 +263,12 @@ def _feature_findings(data: Dataset, labelled: Dataset) -> Iterator[Finding]:
         if 0.5 < np.isnan(values).mean() < 1
     ]
     if missing:
-        text = f"{_said(len(missing), 'feature', 'is', 'are')} missing in more than half of the rows"
+        text = f"{said(len(missing), 'feature', 'is', 'are')} missing in more than half of the rows"
         advice = "a missing number becomes the mean, and a missing category none of them"
         yield Finding.of("note", "features", text, advice, missing)
     leaks = list(_leaks(labelled, names))
     if leaks:
-        text = f"{_said(len(leaks), 'feature', 'is', 'are')} almost the same as a label"
+        text = f"{said(len(leaks), 'feature', 'is', 'are')} almost the same as a label"
         advice = "a feature that follows from the labels makes scores too good to be true; leave it out"
         yield Finding.of("warning", "features", text, advice, leaks)
 
@@ -336,108 +339,8 @@ def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return result
 
 
-def _shared_rows(data: Dataset, others: Sequence[Dataset]) -> Iterator[Finding]:
-    if hasattr(data.X, "tocsr"):
-        return
-    distinct: dict[bytes, int] = {}
-    alike: list[tuple[int, int]] = []
-    contradicting: list[tuple[int, int]] = []
-    for row, key in _row_keys(data.X):
-        first = distinct.setdefault(key, row)
-        if first != row:
-            labels = dense_rows(data.Y, np.array([first, row]))
-            differs = labels[0] != labels[1]
-            if data.known is not None:
-                differs &= data.known[first] & data.known[row]
-            (contradicting if differs.any() else alike).append((row, first))
-    repeated = len(alike) + len(contradicting)
-    is_images = isinstance(data.X, Images)
-    noun, what = ("picture", "content") if is_images else ("row", "features")
-    is_coarse = repeated > COARSE * len(data) and _is_chance(data, repeated)
-    if repeated:
-        text = f"{_said(repeated, noun, 'has', 'have')} the same {what} as another {noun}"
-        odd = len(contradicting)
-        more = f"; {odd:,} of them with other labels" if odd else ""
-        severity: Severity = "warning" if odd and not is_coarse else "note"
-        examples = _pairs(data, data, [*contradicting, *alike])
-        yield Finding.of(severity, "rows", text + more, "if they are copies of one another, keep one", examples)
-    for other in others:
-        same = [(row, distinct[key]) for row, key in _row_keys(other.X) if key in distinct]
-        if same:
-            where = f"{other.name or 'the other rows'} {'has' if len(same) == 1 else 'have'}"
-            text = f"{counted(len(same), noun)} of {where} the same {what} as a {noun} of {data.name or 'the data'}"
-            advice = "if they are the same, keep one: scores of rows that were trained on are too high"
-            severity = "note" if is_coarse else "warning"
-            yield Finding.of(severity, "splits", text, advice, _pairs(other, data, same))
-
-
-def repeated_rows(data: Dataset) -> str | None:
-    """What copies among training rows do to rows that are held out; None if they are few, or equal by chance."""
-    if hasattr(data.X, "tocsr") or isinstance(data.X, StoredFeatures):  # the latter take too long to compare
-        return None
-    distinct: dict[bytes, int] = {}
-    pairs = [(row, first) for row, key in _row_keys(data.X) if (first := distinct.setdefault(key, row)) != row]
-    if len(pairs) <= max(FEW_COPIES * len(data), FEW_PAIRS) or _is_chance(data, len(pairs)):
-        return None
-    noun, what = ("picture", "content") if isinstance(data.X, Images) else ("row", "features")
-    return (
-        f"{data.name or 'the data'}: {_said(len(pairs), noun, 'has', 'have')} the same {what} as another {noun} "
-        f"({', '.join(_pairs(data, data, pairs[:MOST_EXAMPLES]))}). If they are copies, models have learned from rows "
-        "that are held out: thresholds are too high, and guaranteed sets and promised precisions do not hold; keep one "
-        f"{noun} of each"
-    )
-
-
-def _is_chance(data: Dataset, repeated: int) -> bool:
-    """Whether rows that have the same features as others need be no copies.
-
-    Where features are few or coarse, rows are often equal in half of the features, and differ in the other half. Copies
-    do not. The same bytes are always the same picture.
-    """
-    if isinstance(data.X, Images):
-        return False
-    names = range(data.X.shape[1])
-    halves = [data.X[:, [*names[place::2]]] for place in (0, 1)] if len(names) > 1 else []
-    counts = [len(data) - _repeats(half) for half in halves]
-    are_fine = [
-        distinct >= FINE * (len(data) - repeated) and repeated >= (len(data) - distinct) / 2 for distinct in counts
-    ]
-    return not (any(are_fine) and min(counts) > 1)
-
-
-def _repeats(X: Any) -> int:
-    keys = [key for _, key in _row_keys(X)]
-    return len(keys) - len(set(keys))
-
-
-def _pairs(data: Dataset, other: Dataset, pairs: Sequence[tuple[int, int]]) -> tuple[str, ...]:
-    return tuple(f"{_id(data, row)} = {_id(other, first)}" for row, first in pairs)
-
-
-def _row_keys(X: Any) -> Iterator[tuple[int, bytes]]:
-    """Each row whose features are not all missing, with bytes that are the same for the same features."""
-    if isinstance(X, Images):
-        yield from ((row, digest.tobytes()) for row, digest in enumerate(X.digests) if digest.any())
-        return
-    if is_frame(X):
-        for row, values in enumerate(X.iter_rows()):
-            if any(value is not None and value == value for value in values):
-                yield row, repr(values).encode()
-    else:
-        step = max(1, CELLS_AT_A_TIME // max(1, X.shape[1]))
-        for first in range(0, len(X), step):
-            block = np.ascontiguousarray(X[first : first + step], dtype=np.float64)
-            for row in np.flatnonzero(~np.isnan(block).all(axis=1)).tolist():
-                yield first + row, hashlib.blake2b(block[row].tobytes(), digest_size=16).digest()
-
-
 def _feature_names(data: Dataset) -> tuple[str, ...]:
     return data.feature_names or tuple(f"feature {column}" for column in range(data.n_features))
-
-
-def _said(count: int, noun: str, one: str, many: str) -> str:
-    """A count with its noun and verb."""
-    return f"{counted(count, noun)} {one if count == 1 else many}"
 
 
 def _them(count: int) -> str:
@@ -454,13 +357,4 @@ def _titles(data: Dataset, chosen: NDArray[np.bool_]) -> tuple[str, ...]:
 
 
 def _ids(data: Dataset, chosen: NDArray[np.bool_]) -> tuple[str, ...]:
-    return tuple(_id(data, row) for row in np.flatnonzero(chosen).tolist())
-
-
-def _id(data: Dataset, row: int) -> str:
-    return f"row {row}" if data.ids is None else data.ids[row]
-
-
-def copies_between(data: Dataset, others: Sequence[Dataset]) -> list[Finding]:
-    """Of what `examine` finds, that rows of other parts are the same as training rows."""
-    return [found for found in _shared_rows(data, others) if found.topic == "splits"]
+    return tuple(row_id(data, row) for row in np.flatnonzero(chosen).tolist())

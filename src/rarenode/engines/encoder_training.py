@@ -74,7 +74,7 @@ class EncoderInTraining:
 
     @contextmanager
     def randomness(self, seed: int, step: int, process: int = 0) -> Iterator[None]:
-        """Whatever an encoder draws by itself, such as dropout of its own, follows from seed and step too.
+        """Whatever an encoder draws, such as its dropout, follows from seed and step too.
 
         Processes that share a batch draw different numbers, as the rows of a batch do.
         """

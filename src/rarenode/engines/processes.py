@@ -184,7 +184,7 @@ class ProcessGroup:
     def _connected(self) -> Iterator[None]:
         try:
             yield
-        except RuntimeError as error:  # gloo has no errors of its own
+        except RuntimeError as error:  # gloo raises nothing more precise
             raise self._lost(error) from None
 
     def _lost(self, error: RuntimeError) -> LostProcessError:

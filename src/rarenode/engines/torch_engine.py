@@ -1,7 +1,7 @@
 """The engine that PyTorch computes: autograd, any device, all members in one batched product.
 
 On a device nothing in a step waits for it: a batch is copied to it once, dropout masks are computed there, and the loss
-stays there. Parameters leave it only when they are asked for.
+stays there. Parameters leave it only for `parameters` and `state`.
 """
 
 from __future__ import annotations

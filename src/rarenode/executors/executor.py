@@ -45,7 +45,7 @@ class Task:
     threads: int | None = None
     """None: its share of the processors."""
     gpus: int = 0
-    """Ray hides those that no task asked for."""
+    """Ray hides those that no task requested."""
     memory: int = 0
     """Bytes, roughly."""
     folder: Path | None = None

@@ -203,7 +203,7 @@ class _Folder:
 
 @dataclass(frozen=True)
 class _Begun:
-    """A task that Ray has, and what was asked for it."""
+    """A task that Ray has, and what was requested for it."""
 
     task: Task
     folder: _Folder | None

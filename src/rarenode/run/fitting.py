@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -16,6 +17,7 @@ from rarenode.config import Settings
 from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.sources import Data, open_data
 from rarenode.data.table_options import table_options
+from rarenode.diagnosis.copies import copies_between
 from rarenode.diagnosis.validation_checks import VALIDATION
 from rarenode.engines import resolve_device
 from rarenode.errors import ArgumentError, DataError, ResumeError, TrainingError
@@ -24,7 +26,6 @@ from rarenode.hierarchy import HierarchyLike, as_hierarchy
 from rarenode.models.encoder import Encoder, as_encoder
 from rarenode.models.pretrained import load_encoder
 from rarenode.report import Report, write_report
-from rarenode.run.copies import warn_of_copies
 from rarenode.run.files import REPORT, STARTED
 from rarenode.run.rows import has_images, training_rows, usable_data, usable_rows, validation_rows, with_parts
 from rarenode.run.unseen import report_on_unseen, unseen_rows
@@ -91,7 +92,7 @@ def fit_in_folder(
         locks.enter_context(sole_use(run.folder))
         is_new = not is_finished(run, rows, validation, settings, resume)
         if is_new:
-            warn_of_copies(rows, validation, opened)
+            _warn_of_copies(rows, validation, opened)
             run.files.write_start(rows.name, settings, data, options, hierarchy, valid)
             announce(run, rows, validation, settings, encoder, callback, progress)
             fitted = fit_model(
@@ -228,3 +229,13 @@ def report_on_fit(
             usable_rows([pictures], run.model.encoder, run.settings, progress)  # keeps embeddings with the pictures
         part = report_on_unseen(run, unseen, name=run.folder.name or str(run.folder))
         write_report(Report((part,)), run.folder / REPORT)
+
+
+def _warn_of_copies(rows: Dataset, valid: Dataset | None, opened: Dataset | DatasetSplits) -> None:
+    """Warn of validation and test pictures that are the same as training pictures, whose content is known by now."""
+    if not has_images(rows):
+        return
+    test = opened.test if isinstance(opened, DatasetSplits) else None
+    for found in copies_between(rows, [part for part in (valid, test) if part is not None]):
+        text = f"{found.text} ({', '.join(found.examples)}); {found.advice}"
+        warnings.warn(text, RuntimeWarning, stacklevel=2)

@@ -14,7 +14,8 @@ from rarenode.config import Settings
 from rarenode.config.choices import EPISTEMIC
 from rarenode.data.dataset import Dataset
 from rarenode.data.images import Images
-from rarenode.diagnosis.data_checks import repeated_rows, unusable_weights
+from rarenode.diagnosis.copies import repeated_rows
+from rarenode.diagnosis.data_checks import unusable_weights
 from rarenode.engines import resolve_device
 from rarenode.errors import ArgumentError, DataError
 from rarenode.executors import Executor

@@ -286,7 +286,7 @@ def _in_memory(rows: Dataset, settings: Settings) -> Dataset:
         )
         weights = np.ones(len(rows), dtype=np.float32) if rows.sample_weight is None else rows.sample_weight
         rows = replace(rows.take(kept), sample_weight=(weights[kept] * times).astype(np.float32))
-    return replace(rows, X=rows.X[:])
+    return replace(rows, X=rows.X.in_memory())
 
 
 def _is_out_of_memory(error: RuntimeError) -> bool:
