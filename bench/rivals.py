@@ -207,7 +207,7 @@ def fit_and_decide(name: str, data: DatasetSplits) -> Bools:
 
 
 def _by_hiclass(data: DatasetSplits) -> Bools:
-    from hiclass import LocalClassifierPerNode  # type: ignore[import-not-found]  # noqa: PLC0415 (not a dependency)
+    from hiclass import LocalClassifierPerNode  # noqa: PLC0415 (not a dependency)
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
     from sklearn.preprocessing import StandardScaler  # noqa: PLC0415
 
