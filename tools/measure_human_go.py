@@ -95,8 +95,9 @@ def read_data(genes: int | None) -> DatasetSplits:
     assert labelled.ids is not None
     place = {name: row for row, name in enumerate(labelled.ids)}
     kept = pairs.filter(pl.col("gene").is_in(list(place)))
-    rows = np.array([place[name] for name in kept["gene"]])
-    columns = kept["pfam"].replace_strict({name: column for column, name in enumerate(domains)}).to_numpy()
+    rows = np.array([place[name] for name in kept["gene"]], dtype=np.int32)  # scikit-learn takes no longer indices
+    column_of = {name: column for column, name in enumerate(domains)}
+    columns = kept["pfam"].replace_strict(column_of).to_numpy().astype(np.int32)
     X = csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=(len(place), len(domains)))
     order = np.random.default_rng(0).permutation(len(place))[:genes]
     in_use = np.flatnonzero(np.asarray(labelled.Y[order].sum(axis=0)).ravel())
