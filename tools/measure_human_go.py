@@ -7,7 +7,7 @@
 Features are the Pfam domains of a gene, sparse, 0 or 1. Labels are the terms that people annotated, without electronic
 annotations (IEA), some of which were derived from these very domains. The ontology is cut to the terms in use. A fifth
 of the genes, drawn at random, is for testing. Each method runs in a process of its own and writes its figures to
-``results/human_go/METHOD.json``; F-max and S-min of the run are checked by cafaeval, the public evaluator of CAFA.
+``bench/human_go/METHOD.json``; F-max and S-min of the run are checked by cafaeval, the public evaluator of CAFA.
 
 ``best`` and ``paper`` are presets of rarenode, from fit to report and predictions. The others are what scikit-learn
 offers for so many terms: a logistic regression for each term, and the ten nearest neighbours; parents get at least the
@@ -41,7 +41,7 @@ from rarenode.metrics.average_precision import average_precision
 from rarenode.objective.constraint import constrain
 from rarenode.run.predictions import Choice
 
-RESULTS = Path("results/human_go")
+RESULTS = Path("bench/human_go")
 TEST_SHARE = 0.2
 PRESETS = ("best", "paper")
 CAFAEVAL = """
