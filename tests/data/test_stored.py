@@ -17,7 +17,7 @@ from rarenode.data.dataset import Dataset
 from rarenode.data.preparation import Preparation
 from rarenode.data.stored import StoredFeatures
 from rarenode.diagnosis.data_checks import examine
-from rarenode.errors import DataError, RarenodeError
+from rarenode.errors import ArgumentError, DataError, RarenodeError
 from rarenode.training import TrainedModel, fit_model, train_model
 from rarenode.training.loop import BLOCK_ROWS, BLOCKS_MIXED, row_order
 from tests.training.problem import rows, settings
@@ -156,7 +156,7 @@ def test_a_checkpoint_of_rows_in_memory_is_not_continued_with_streamed_ones(tmp_
 def test_text_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     table().write_csv(path)
-    with pytest.raises(DataError, match=r"only Parquet and Arrow files can be streamed"):
+    with pytest.raises(DataError, match=r"rows\.csv: only Parquet and Arrow files can be streamed"):
         Dataset.read(path, stream=True, labels="taxa")
 
 
@@ -216,3 +216,10 @@ def test_an_examination_looks_at_some_of_the_streamed_rows(tmp_path: Path) -> No
     ours, theirs = examine(streamed), examine(whole)
     assert (ours.rows, ours.features, ours.levels) == (theirs.rows, theirs.features, theirs.levels)
     assert {found.topic for found in ours.findings} <= {found.topic for found in theirs.findings}
+
+
+def test_streamed_rows_are_not_sent_to_other_processes(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    table().write_parquet(path)
+    with pytest.raises(ArgumentError, match=r"features on disk .* cannot be sent to other processes"):
+        Run.fit(path, tmp_path / "run", Settings(cv=2), options={"labels": "taxa", "id": "id", "stream": True}, jobs=2)

@@ -14,6 +14,7 @@ from rarenode.config import Settings
 from rarenode.config.choices import EPISTEMIC
 from rarenode.data.dataset import Dataset
 from rarenode.data.images import Images
+from rarenode.data.stored import StoredFeatures
 from rarenode.diagnosis.copies import repeated_rows
 from rarenode.diagnosis.data_checks import unusable_weights
 from rarenode.engines import resolve_device
@@ -96,6 +97,11 @@ def fit_model(
         raise ArgumentError(
             "folds are what can be trained side by side (--on, --jobs), and there are none: set cv, without holdout "
             "and validation rows"
+        )
+    if executor is not None and not executor.here and isinstance(data.X, StoredFeatures):
+        raise ArgumentError(
+            "features on disk (--stream) cannot be sent to other processes (--on, --jobs); train the folds one after "
+            "the other, or without --stream"
         )
     fitted = _fit(data, settings, valid, how, executor)
     known = {**fitted.model.fingerprints, "settings": settings.fingerprint, "data": data.fingerprint}

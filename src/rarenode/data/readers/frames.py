@@ -202,8 +202,10 @@ def schema_of(sources: Sequence[Any]) -> Table:
         MissingFileError, FileFormatError, DataError: as `read_table`; also if the files are text.
     """
     paths = [Path(source) for source in sources if isinstance(source, str | Path)]
-    if len(paths) < len(sources) or not all(suffix_of(path) in BINARY for path in paths):
-        raise DataError("only Parquet and Arrow files can be streamed (--stream); convert the table to Parquet")
+    other = next((path for path in paths if suffix_of(path) not in BINARY), None)
+    if len(paths) < len(sources) or other is not None:
+        what = "the data frame" if other is None else other
+        raise DataError(f"{what}: only Parquet and Arrow files can be streamed (--stream); convert it to Parquet")
     frames = [pl.DataFrame(schema=_scan(path).collect_schema()) for path in paths]
     for path, frame in zip(paths[1:], frames[1:], strict=True):
         _check_same_columns(paths[0], frames[0].columns, path, frame.columns)
