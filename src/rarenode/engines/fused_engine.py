@@ -12,7 +12,7 @@ from rarenode._io.compiled import start_threads
 from rarenode._io.text import counted
 from rarenode.engines.dropout import keep_threshold
 from rarenode.engines.engine import Adam, Objective, State
-from rarenode.engines.fused_layers import CHUNKS, Floats, adam_constants
+from rarenode.engines.fused_layers import CHUNKS, FEW, Floats, adam_constants, aligned_zeros, padded
 from rarenode.engines.fused_loss import FOCAL, FOCUS_CODES
 from rarenode.engines.fused_step import fused_backward, fused_forward, mask_keys, weight_place
 from rarenode.engines.share import Share
@@ -66,9 +66,7 @@ class FusedEngine:
         self._loss = objective.loss()
         self._widths = np.array([shape.features, *(units for _, units in shape.sizes)], dtype=np.int64)
         size = int(weight_place(self._widths, shape.layers))
-        self._parameters = np.empty((shape.models, size), dtype=np.float32)
-        self._first = np.zeros_like(self._parameters)
-        self._second = np.zeros_like(self._parameters)
+        self._parameters, self._first, self._second = (aligned_zeros((shape.models, size)) for _ in range(3))
         for name, view in self._views(self._parameters).items():
             view[...] = parameters[name]
         self._workspace: _Workspace | None = None
@@ -102,7 +100,7 @@ class FusedEngine:
         divisor = self._loss.scored_cells(len(X), known) if self.objective.reduction == "mean" else 1
         parents, starts = hierarchy.families
         adam, shape = self.adam, self.shape
-        X = np.ascontiguousarray(X, dtype=np.float32)
+        space.rows[:, : shape.features] = X
         first_member = 0 if self._share is None else self._share.first_member
         keys = mask_keys(
             np.uint64(self.seed), np.uint64(self.steps), shape.models, shape.layers, shape.passes, first_member
@@ -122,7 +120,7 @@ class FusedEngine:
         try:
             began = perf_counter()
             logits: Floats = fused_forward(
-                X,
+                space.rows,
                 self._parameters,
                 self._widths,
                 space.outputs,
@@ -136,7 +134,7 @@ class FusedEngine:
             if is_joint:
                 space.focus[...] = u0 + self._joint_uncertainty(logits) ** k
             loss: float = fused_backward(
-                X,
+                space.rows,
                 np.ascontiguousarray(Y, dtype=np.bool_),
                 np.ascontiguousarray(mask),
                 factors,
@@ -242,13 +240,13 @@ class FusedEngine:
         return ("", self._parameters), ("adam.m.", self._first), ("adam.v.", self._second)
 
     def _views(self, flat: Floats) -> dict[str, Floats]:
-        """The arrays of `MlpEnsemble.parameter_shapes` as views of the flat ones; they lie in that order."""
+        """The arrays of `MlpEnsemble.parameter_shapes` as views of the flat ones, without what they are padded with."""
         views: dict[str, Floats] = {}
-        place = 0
-        for name, size in self.shape.parameter_shapes.items():
-            length = int(np.prod(size[1:]))
-            views[name] = flat[:, place : place + length].reshape(size)
-            place += length
+        for layer, (inputs, units) in enumerate(self.shape.sizes):
+            first = int(weight_place(self._widths, layer))
+            last = first + units * padded(inputs)
+            views[f"layer{layer}.weight"] = flat[:, first:last].reshape(-1, units, padded(inputs))[:, :, :inputs]
+            views[f"layer{layer}.bias"] = flat[:, last : last + units]
         return views
 
     def _scored_sides(self, weights: NodeWeights) -> tuple[Floats, Floats]:
@@ -267,10 +265,11 @@ class _Workspace:
 
     def __init__(self, shape: MlpEnsemble, batch: int) -> None:
         rows = shape.passes * batch
-        units = sum(out for _, out in shape.sizes)
+        units = sum(padded(out) for _, out in shape.sizes)
         self.batch = batch
-        self.outputs = np.empty((shape.models, rows * units), dtype=np.float32)
-        self.slopes = np.empty_like(self.outputs)
-        self.parts = np.empty((shape.models, 2, CHUNKS, rows, shape.hidden), dtype=np.float32)
+        self.rows = aligned_zeros((batch, padded(shape.features)))
+        self.outputs = aligned_zeros((shape.models, rows * units))
+        self.slopes = aligned_zeros((shape.models, rows * units))
+        self.parts = aligned_zeros((shape.models, 2, CHUNKS, max(rows, FEW), padded(max(shape.features, shape.hidden))))
         self.best = np.empty((shape.members * batch, shape.nodes), dtype=np.int64)
         self.focus = np.ones((batch, shape.nodes), dtype=np.float32)

@@ -11,10 +11,15 @@ the chunks in their order, so the number of threads changes no bit.
 
 Arrays here are those of one model and one layer: weights (out, in), activations and their gradients (rows, width),
 where rows are the batch, once for each Monte-Carlo pass. Activations are stored after dropout.
+
+Rows of weights and activations are `padded` with zeros, which stay zeros, and begin where lines of the cache begin: a
+vector that crosses two lines is loaded twice, and what is left of a row after its last whole vector costs nearly as
+much as all the rest. Widths are therefore passed apart from arrays.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -26,10 +31,32 @@ from rarenode.engines.dropout import is_kept
 CHUNKS = 8
 """Parts of a layer's rows whose contributions to the input's gradient are summed separately."""
 
+LINE = 16
+"""Numbers in a line of the cache, or in the longest vector."""
+
+FEW = 4
+"""Rows that have a faster way."""
+
 # Sums may be reordered, which lets the compiler use vectors; NaN and infinity must stay what they are.
 FAST = {"reassoc", "contract", "nsz"}
 
 Floats = NDArray[np.float32]
+Adam = tuple[np.float32, np.float32, np.float32, np.float32, np.float32, np.float32]
+"""What `adam_constants` returns."""
+
+
+@compiled(inline="always")
+def padded(width: int) -> int:
+    """The length of a row of that width."""
+    return (width + LINE - 1) // LINE * LINE
+
+
+def aligned_zeros(shape: tuple[int, ...]) -> Floats:
+    """Zeros that begin where a line of the cache begins."""
+    size = math.prod(shape)
+    room = np.zeros(size + LINE, dtype=np.float32)
+    first = -room.ctypes.data % (LINE * room.itemsize) // room.itemsize
+    return room[first : first + size].reshape(shape)
 
 
 @compiled(fastmath=FAST, error_model="numpy")
@@ -74,7 +101,7 @@ def forward_rows(
     ``source`` (rows, in) has fewer rows than ``out`` in the first layer, where all passes see the same batch.
     ``keys`` has a key for each pass; a hidden unit that is kept is multiplied by ``scale``.
     """
-    width = out.shape[1]
+    width = weight.shape[0]
     copies = out.shape[0] // source.shape[0]
     sums = np.empty(source.shape[0], dtype=np.float32)
     for unit in range(start, stop):
@@ -125,19 +152,9 @@ def _add_four(
         total[i] += s0 * a[i] + s1 * b[i] + s2 * c[i] + s3 * d[i]
 
 
-@compiled(fastmath=FAST, error_model="numpy")
-def _adam_row(
-    w: Floats,
-    m: Floats,
-    v: Floats,
-    gradient: Floats,
-    decay: np.float32,
-    beta1: np.float32,
-    beta2: np.float32,
-    rate: np.float32,
-    correction: np.float32,
-    epsilon: np.float32,
-) -> None:
+@compiled(inline="always")
+def _adam_row(w: Floats, m: Floats, v: Floats, gradient: Floats, adam: Adam) -> None:
+    decay, beta1, beta2, rate, correction, epsilon = adam
     one = np.float32(1)
     for i in range(w.shape[0]):
         g = gradient[i] + decay * w[i]
@@ -165,6 +182,88 @@ def _add_to_input(into: Floats, weight: Floats, slope: Floats, start: int, stop:
 
 
 @compiled(fastmath=FAST, error_model="numpy")
+def _update_by_many(
+    source: Floats,
+    weight: Floats,
+    weight_m: Floats,
+    weight_v: Floats,
+    slope: Floats,
+    into: Floats,
+    start: int,
+    stop: int,
+    first_layer: bool,
+    adam: Adam,
+) -> None:
+    """The weights of units, by any number of rows."""
+    rows, inputs, size, zero = slope.shape[0], weight.shape[1], source.shape[0], np.float32(0)
+    active = np.empty(rows, dtype=np.int64)
+    factor = np.empty(rows, dtype=np.float32)
+    gradient = np.empty(inputs, dtype=np.float32)
+    for unit in range(start, stop):
+        if not first_layer and (unit - start) % 4 == 0:
+            _add_to_input(into, weight, slope, unit, min(unit + 4, stop))
+        for i in range(inputs):
+            gradient[i] = zero
+        count = 0
+        for row in range(rows):  # many are 0: dropped, or not the maximiser of any node
+            if slope[row, unit] != zero:
+                active[count] = row % size
+                factor[count] = slope[row, unit]
+                count += 1
+        at = 0
+        while at + 4 <= count:
+            a, b, c, d = source[active[at]], source[active[at + 1]], source[active[at + 2]], source[active[at + 3]]
+            _add_four(gradient, factor[at], a, factor[at + 1], b, factor[at + 2], c, factor[at + 3], d)
+            at += 4
+        while at < count:
+            _add_one(gradient, factor[at], source[active[at]])
+            at += 1
+        _adam_row(weight[unit], weight_m[unit], weight_v[unit], gradient, adam)
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _update_by_few(
+    source: Floats,
+    weight: Floats,
+    weight_m: Floats,
+    weight_v: Floats,
+    slope: Floats,
+    into: Floats,
+    start: int,
+    stop: int,
+    adam: Adam,
+) -> None:
+    """`_update_by_many` for up to `FEW` rows, in one pass over each row of weights. ``into`` must have so many rows.
+
+    The rows are the same for all units, so that the compiler checks once that they do not overlap.
+    """
+    factors = np.zeros((FEW, stop - start), dtype=np.float32)
+    factors[: slope.shape[0]] = slope[:, start:stop]
+    last, size = slope.shape[0] - 1, source.shape[0]
+    a, b, c, d = source[0], source[min(1, last) % size], source[min(2, last) % size], source[min(3, last) % size]
+    into_a, into_b, into_c, into_d = into[0], into[1], into[2], into[3]
+    decay, beta1, beta2, rate, correction, epsilon = adam
+    one = np.float32(1)
+    for unit in range(start, stop):
+        w, m, v = weight[unit], weight_m[unit], weight_v[unit]
+        s0, s1, s2, s3 = (
+            factors[0, unit - start], factors[1, unit - start], factors[2, unit - start], factors[3, unit - start]
+        )  # fmt: skip
+        for i in range(w.shape[0]):
+            before = w[i]
+            into_a[i] += s0 * before
+            into_b[i] += s1 * before
+            into_c[i] += s2 * before
+            into_d[i] += s3 * before
+            g = s0 * a[i] + s1 * b[i] + s2 * c[i] + s3 * d[i] + decay * before
+            first = beta1 * m[i] + (one - beta1) * g
+            second = beta2 * v[i] + (one - beta2) * g * g
+            m[i] = first
+            v[i] = second
+            w[i] = before - rate * first / (np.sqrt(second) * correction + epsilon)
+
+
+@compiled(fastmath=FAST, error_model="numpy")
 def backward_rows(
     source: Floats,
     weight: Floats,
@@ -182,45 +281,24 @@ def backward_rows(
 ) -> None:
     """Gradient and Adam for units ``start`` to ``stop`` of one layer of one model.
 
-    ``slope`` (rows, out) is the gradient of the units before their activation. ``into`` (rows, in) receives what
-    these units contribute to the gradient of the layer's input, from the weights before the update; the first layer
-    has no use for it.
+    ``slope`` (rows, out) is the gradient of the units before their activation. ``into`` receives what these units
+    contribute to the gradient of the layer's input, from the weights before the update; it has at least `FEW` rows, and
+    may be wider than the input. The first layer has no use for it, and leaves anything there.
     """
-    decay, beta1, beta2, rate, correction, epsilon = adam[0], adam[1], adam[2], adam[3], adam[4], adam[5]
-    rows, inputs, size = slope.shape[0], weight.shape[1], source.shape[0]
-    active = np.empty(rows, dtype=np.int64)
-    factor = np.empty(rows, dtype=np.float32)
-    gradient = np.empty(inputs, dtype=np.float32)
-    bias_gradient = np.zeros(stop - start, dtype=np.float32)
-    if not first_layer:
-        for row in range(rows):
-            for i in range(inputs):
-                into[row, i] = np.float32(0)
-    for unit in range(start, stop):
-        if not first_layer and (unit - start) % 4 == 0:
-            _add_to_input(into, weight, slope, unit, min(unit + 4, stop))
-        w = weight[unit]
-        for i in range(inputs):
-            gradient[i] = np.float32(0)
-        count = 0
-        for row in range(rows):  # many are 0: dropped, or not the maximiser of any node
-            if slope[row, unit] != np.float32(0):
-                active[count] = row
-                factor[count] = slope[row, unit]
-                bias_gradient[unit - start] += factor[count]
-                count += 1
-        at = 0
-        while at + 4 <= count:
-            a, b = source[active[at] % size], source[active[at + 1] % size]
-            c, d = source[active[at + 2] % size], source[active[at + 3] % size]
-            _add_four(gradient, factor[at], a, factor[at + 1], b, factor[at + 2], c, factor[at + 3], d)
-            at += 4
-        while at < count:
-            _add_one(gradient, factor[at], source[active[at] % size])
-            at += 1
-        _adam_row(w, weight_m[unit], weight_v[unit], gradient, decay, beta1, beta2, rate, correction, epsilon)
-    values, m, v = bias[start:stop], bias_m[start:stop], bias_v[start:stop]
-    _adam_row(values, m, v, bias_gradient, decay, beta1, beta2, rate, correction, epsilon)
+    rows = slope.shape[0]
+    constants = adam[0], adam[1], adam[2], adam[3], adam[4], adam[5]
+    for row in range(into.shape[0]):
+        for i in range(weight.shape[1]):
+            into[row, i] = np.float32(0)
+    if rows <= FEW:
+        _update_by_few(source, weight, weight_m, weight_v, slope, into, start, stop, constants)
+    else:
+        _update_by_many(source, weight, weight_m, weight_v, slope, into, start, stop, first_layer, constants)
+    gradient = np.zeros(stop - start, dtype=np.float32)
+    for row in range(rows):
+        for unit in range(start, stop):
+            gradient[unit - start] += slope[row, unit]
+    _adam_row(bias[start:stop], bias_m[start:stop], bias_v[start:stop], gradient, constants)
 
 
 @compiled(fastmath=FAST, error_model="numpy")
@@ -230,6 +308,7 @@ def through_activation(
     slope: Floats,
     start: int,
     stop: int,
+    width: int,
     tanh: bool,
     batch: int,
     keys: NDArray[np.uint64],
@@ -240,7 +319,6 @@ def through_activation(
 
     ``parts`` (chunks, rows, width) are the contributions of the layer above.
     """
-    width = activation.shape[1]
     for row in range(activation.shape[0]):
         for unit in range(start, stop):
             total = np.float32(0)

@@ -9,7 +9,7 @@ compute the same bits.
 
 All parameters of a model lie in one row of ``parameters``, layer after layer, weights before biases, and its moments
 in the same places of ``first`` and ``second``. Activations and their gradients lie in ``outputs`` and ``slopes``
-likewise. So one compiled function serves every number of layers.
+likewise. Rows of each are padded; see `fused_layers`. So one compiled function serves every number of layers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from rarenode._io.compiled import compiled
 from rarenode.engines.dropout import mask_key
-from rarenode.engines.fused_layers import CHUNKS, Floats, backward_rows, forward_rows, through_activation
+from rarenode.engines.fused_layers import CHUNKS, Floats, backward_rows, forward_rows, padded, through_activation
 from rarenode.engines.fused_loss import FOCAL, focus_nodes, loss_row
 
 Widths = NDArray[np.int64]
@@ -32,30 +32,30 @@ def weight_place(widths: Widths, layer: int) -> int:
     """Where a layer's weights begin among the parameters of a model; the biases follow them."""
     place = 0
     for before in range(layer):
-        place += (widths[before] + 1) * widths[before + 1]
+        place += padded(widths[before]) * widths[before + 1] + padded(widths[before + 1])
     return place
 
 
 @compiled()
 def _weights(flat: Floats, widths: Widths, layer: int) -> Floats:
     place = weight_place(widths, layer)
-    inputs, units = widths[layer], widths[layer + 1]
+    inputs, units = padded(widths[layer]), widths[layer + 1]
     return flat[place : place + units * inputs].reshape(units, inputs)
 
 
 @compiled()
 def _biases(flat: Floats, widths: Widths, layer: int) -> Floats:
-    place = weight_place(widths, layer) + widths[layer] * widths[layer + 1]
+    place = weight_place(widths, layer) + padded(widths[layer]) * widths[layer + 1]
     return flat[place : place + widths[layer + 1]]
 
 
 @compiled()
 def _units(flat: Floats, widths: Widths, layer: int, rows: int) -> Floats:
-    """Activations, or their gradients, of a layer: (rows, width)."""
-    place = 0
+    """Activations, or their gradients, of a layer: (rows, width), padded."""
+    place, width = 0, padded(widths[layer + 1])
     for before in range(layer):
-        place += widths[before + 1] * rows
-    return flat[place : place + widths[layer + 1] * rows].reshape(rows, widths[layer + 1])
+        place += padded(widths[before + 1]) * rows
+    return flat[place : place + width * rows].reshape(rows, width)
 
 
 @compiled()
@@ -111,15 +111,15 @@ def _backward(
 ) -> None:
     """A chunk of a layer of one model.
 
-    ``parts`` (2, chunks, rows, hidden): layers take turns in which of the two they write, so that what the layer above
-    wrote can be read meanwhile.
+    ``parts`` (2, chunks, rows or more, width or more): layers take turns in which of the two they write, so that what
+    the layer above wrote can be read meanwhile.
     """
     units = widths[layer + 1]
     start, stop = units * chunk // CHUNKS, units * (chunk + 1) // CHUNKS
     slope = _units(slopes, widths, layer, rows)
     if layer < widths.shape[0] - 2:
         above, own = parts[(layer + 1) % 2], _units(outputs, widths, layer, rows)
-        through_activation(above, own, slope, start, stop, tanh, X.shape[0], keys[layer], threshold, scale)
+        through_activation(above, own, slope, start, stop, units, tanh, X.shape[0], keys[layer], threshold, scale)
     backward_rows(
         X if layer == 0 else _units(outputs, widths, layer - 1, rows),
         _weights(parameters, widths, layer),
@@ -199,7 +199,10 @@ def fused_forward(
                 )  # fmt: skip
 
     # The rows of a pass follow those of the pass before.
-    logits = outputs[:, outputs.shape[1] - rows * nodes :].copy().reshape(models * passes, batch, nodes)
+    logits = np.empty((models * passes, batch, nodes), dtype=np.float32)
+    for task in numba.prange(models * rows):
+        model, row = task // rows, task % rows
+        logits[task // batch, task % batch] = _units(outputs[model], widths, layers - 1, rows)[row, :nodes]
     if kind > FOCAL:
         for task in numba.prange(batch * CHUNKS):
             chunk = task % CHUNKS
@@ -247,14 +250,14 @@ def fused_backward(
     layers = widths.shape[0] - 1
     models = parameters.shape[0]
     batch = X.shape[0]
-    rows = parts.shape[3]
+    rows = keys.shape[2] * batch
     losses = np.empty(models * rows, dtype=np.float64)
     for task in numba.prange(models * rows):
         model, row = task // rows, task % rows
         losses[task] = loss_row(
             logits[task // batch, task % batch], Y[task % batch], known[task % batch % known.shape[0]], positive,
             negative, focus[task % batch], kind, u0, k, row_weights[task % batch], divisor, parents, starts, children,
-            best[task], _units(slopes[model], widths, layers - 1, rows)[row],
+            best[task], _units(slopes[model], widths, layers - 1, rows)[row, : positive.shape[0]],
         )  # fmt: skip
     loss = 0.0
     for task in range(models * rows):
