@@ -35,19 +35,16 @@ RESULTS = Path("build/predicting.json")
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["--write"]:
+        write_tables(Path(sys.argv[2]), [int(each) for each in sys.argv[3:]])
+        return
     counts = [int(each) for each in sys.argv[1:]] or list(ROWS)
-    data = problem(TRAINING_ROWS, NODES, 1)
-    tree, Y, rng = data.hierarchy, csr_array(data.Y), np.random.default_rng(1)
     records: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        labels = [";".join(tree.nodes[node] for node in Y.indices[a:b]) for a, b in pairwise(Y.indptr)]
-        table(data.X).with_columns(labels=pl.Series(labels)).write_parquet(folder / "train.parquet")
-        edges = zip(tree.edge_parents.tolist(), tree.edge_children.tolist(), strict=True)
-        names = [(tree.nodes[parent], tree.nodes[child]) for parent, child in edges]
-        pl.DataFrame(names, schema=["parent", "child"], orient="row").write_csv(folder / "edges.csv")
-        for rows in counts:
-            table(rng.choice(data.X, rows)).write_parquet(folder / f"{rows}.parquet")
+        # In a process of its own: the peak of a process counts what its parent holds when it starts.
+        writing = [sys.executable, "-m", "bench.predicting", "--write", name, *map(str, counts)]
+        subprocess.run(writing, check=True)
         for model, options in MODELS.items():
             run, labelled = folder / model, ("--labels", "labels", "--hierarchy", folder / "edges.csv")
             rarenode("fit", folder / "train.parquet", *labelled, "--out", run, *options, *SHORT)
@@ -59,6 +56,19 @@ def main() -> None:
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
     show(records)
+
+
+def write_tables(folder: Path, counts: list[int]) -> None:
+    """Training rows, the hierarchy, and rows to predict."""
+    data = problem(TRAINING_ROWS, NODES, 1)
+    tree, Y, rng = data.hierarchy, csr_array(data.Y), np.random.default_rng(1)
+    labels = [";".join(tree.nodes[node] for node in Y.indices[a:b]) for a, b in pairwise(Y.indptr)]
+    table(data.X).with_columns(labels=pl.Series(labels)).write_parquet(folder / "train.parquet")
+    edges = zip(tree.edge_parents.tolist(), tree.edge_children.tolist(), strict=True)
+    names = [(tree.nodes[parent], tree.nodes[child]) for parent, child in edges]
+    pl.DataFrame(names, schema=["parent", "child"], orient="row").write_csv(folder / "edges.csv")
+    for rows in counts:
+        table(rng.choice(data.X, rows)).write_parquet(folder / f"{rows}.parquet")
 
 
 def table(X: NDArray[np.float32]) -> pl.DataFrame:

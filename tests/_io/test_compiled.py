@@ -111,3 +111,20 @@ for number in (1, 3):
     assert torch.get_num_threads() == number
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_who_waits_for_the_compiler_is_told_once_and_only_then(package: Path) -> None:
+    def lines(calls: str, quiet: bool = False) -> list[str]:
+        code = (
+            "from rarenode._io.progress import Progress; from package.high import outer\n"
+            f"progress = Progress(quiet={quiet}); progress.start('training', 1); {calls}; progress.stop()"
+        )
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(package.parent), *sys.path])}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True, text=True)
+        return done.stderr.splitlines()
+
+    assert lines("outer(1)", quiet=True) == []
+    assert lines("outer(1)") == []  # it was stored
+    (line,) = lines("outer(1.0), outer(1j)")
+    assert line.startswith("compiling for this processor, once")
+    assert lines("outer(1.0), outer(1j)") == []

@@ -26,6 +26,7 @@ import numpy as np
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import is_jitted
 
+from rarenode._io.progress import Progress
 from rarenode.errors import TrainingError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -135,16 +136,30 @@ class _Cache(FunctionCache):
 
     def load_overload(self, sig: object, target_context: object) -> object:
         try:
-            return super().load_overload(sig, target_context)
+            found = super().load_overload(sig, target_context)
         except OSError as error:
             _warn_once(str(error))
-            return None
+            found = None
+        if found is None:
+            _say_once()
+        return found
 
     def save_overload(self, sig: object, data: object) -> None:
         try:
             super().save_overload(sig, data)
         except OSError as error:
             _warn_once(str(error))
+
+
+_said = False
+
+
+def _say_once() -> None:
+    """Tell a user who waits why."""
+    global _said  # noqa: PLW0603
+    if Progress.shown is not None and not _said:
+        _said = True
+        Progress.shown.line("compiling for this processor, once after an installation or an update: up to a minute")
 
 
 _warned = False

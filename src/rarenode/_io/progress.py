@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from datetime import timedelta
 from time import monotonic
-from typing import Any, TextIO
+from typing import Any, ClassVar, TextIO
 
 from rarenode._io.text import printable
 
@@ -24,6 +24,8 @@ class Progress:
     """
 
     SECONDS_BETWEEN_FRAMES = 0.1
+    shown: ClassVar[Progress | None] = None
+    """The one with a task now, unless it is quiet: where code that knows of no progress can say something."""
 
     def __init__(self, quiet: bool = False, stream: TextIO | None = None, seconds_between: float = 10.0) -> None:
         self.quiet = quiet
@@ -38,7 +40,10 @@ class Progress:
         self.stop()
         self._total, self._first, self._done = total, done, done
         self._began = self._shown = monotonic()
-        if self.quiet or not self.stream.isatty():
+        if self.quiet:
+            return
+        Progress.shown = self
+        if not self.stream.isatty():
             return
         from rich.console import Console  # noqa: PLC0415 (rich takes a tenth of a second to load)
         from rich.progress import BarColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
@@ -95,6 +100,7 @@ class Progress:
 
     def stop(self) -> None:
         """End the task, whether it is done or not."""
+        Progress.shown = None
         if self._bar is not None:
             self._bar.stop()
             self._bar = None

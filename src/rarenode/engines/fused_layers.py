@@ -1,9 +1,10 @@
 """The layers of the fused engine: forward, backward and Adam over each row of weights once.
 
 At a batch of a few rows a step is limited by memory. The gradient of a weight matrix has the rank of the batch, so it
-is never stored: for one row of weights at a time the gradient is formed in a buffer that stays in the cache, the
-gradient of the layer's input is accumulated from the old weights, and Adam updates the row. Each parameter is read in
-the forward pass, and read and written with its two moments in the backward pass: 28 bytes a step, and no more.
+is never stored: for one row of weights at a time the gradient is formed, the gradient of the layer's input is
+accumulated from the old weights, and Adam updates the row; up to four rows of the batch in a single loop. Each
+parameter is read in the forward pass, and read and written with its two moments in the backward pass: 28 bytes a step,
+and no more.
 
 Every function here works on some rows of one model, so that threads can share models or rows. What a row computes
 does not depend on which thread does it. The input's gradient is summed within a fixed number of chunks of rows, and

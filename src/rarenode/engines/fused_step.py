@@ -181,28 +181,22 @@ def fused_forward(
     batch = X.shape[0]
     nodes = widths[layers]
     rows = passes * batch
-    if _split_by_model(models, threads):
-        for model in numba.prange(models):
-            for layer in range(layers):
-                for chunk in range(CHUNKS):
+    # All layers in one go, or a barrier after each.
+    goes, pieces = (1, 1) if _split_by_model(models, threads) else (layers, CHUNKS)
+    for go in range(goes):
+        for task in numba.prange(models * pieces):
+            model, piece = task // pieces, task % pieces
+            for layer in range(layers * go // goes, layers * (go + 1) // goes):
+                for chunk in range(CHUNKS * piece // pieces, CHUNKS * (piece + 1) // pieces):
                     _forward(
                         X, parameters[model], outputs[model], widths, rows, layer, chunk, tanh, keys[model],
                         threshold, scale,
                     )  # fmt: skip
-    else:
-        for layer in range(layers):
-            for task in numba.prange(models * CHUNKS):
-                model = task // CHUNKS
-                _forward(
-                    X, parameters[model], outputs[model], widths, rows, layer, task % CHUNKS, tanh, keys[model],
-                    threshold, scale,
-                )  # fmt: skip
 
     # The rows of a pass follow those of the pass before.
     logits = np.empty((models * passes, batch, nodes), dtype=np.float32)
-    for task in numba.prange(models * rows):
-        model, row = task // rows, task % rows
-        logits[task // batch, task % batch] = _units(outputs[model], widths, layers - 1, rows)[row, :nodes]
+    for model in range(models):
+        logits.reshape(models, rows, nodes)[model] = _units(outputs[model], widths, layers - 1, rows)[:, :nodes]
     if kind > FOCAL:
         for task in numba.prange(batch * CHUNKS):
             chunk = task % CHUNKS
@@ -265,20 +259,14 @@ def fused_backward(
     if not np.isfinite(loss):
         return loss
 
-    if _split_by_model(models, threads):
-        for model in numba.prange(models):
-            for back in range(layers):
-                for chunk in range(CHUNKS):
+    goes, pieces = (1, 1) if _split_by_model(models, threads) else (layers, CHUNKS)
+    for go in range(goes):
+        for task in numba.prange(models * pieces):
+            model, piece = task // pieces, task % pieces
+            for back in range(layers * go // goes, layers * (go + 1) // goes):
+                for chunk in range(CHUNKS * piece // pieces, CHUNKS * (piece + 1) // pieces):
                     _backward(
                         X, parameters[model], first[model], second[model], outputs[model], slopes[model], parts[model],
                         widths, rows, layers - 1 - back, chunk, adam, tanh, keys[model], threshold, scale,
                     )  # fmt: skip
-    else:
-        for back in range(layers):
-            for task in numba.prange(models * CHUNKS):
-                model = task // CHUNKS
-                _backward(
-                    X, parameters[model], first[model], second[model], outputs[model], slopes[model], parts[model],
-                    widths, rows, layers - 1 - back, task % CHUNKS, adam, tanh, keys[model], threshold, scale,
-                )  # fmt: skip
     return loss
