@@ -83,6 +83,23 @@ def _four_dots(w: Floats, rows: Floats, first: int) -> tuple[np.float32, np.floa
 
 
 @compiled(fastmath=FAST, error_model="numpy")
+def _sixteen_dots(weight: Floats, unit: int, rows: Floats, first: int, sums: Floats) -> None:
+    """Products of four rows of weights with four rows of inputs, each of which is loaded once, into ``sums``."""
+    p, q, r, s = weight[unit], weight[unit + 1], weight[unit + 2], weight[unit + 3]
+    a, b, c, d = rows[first], rows[first + 1], rows[first + 2], rows[first + 3]
+    pa = pb = pc = pd = qa = qb = qc = qd = ra = rb = rc = rd = sa = sb = sc = sd = np.float32(0)
+    for i in range(p.shape[0]):
+        pa, pb, pc, pd = pa + p[i] * a[i], pb + p[i] * b[i], pc + p[i] * c[i], pd + p[i] * d[i]
+        qa, qb, qc, qd = qa + q[i] * a[i], qb + q[i] * b[i], qc + q[i] * c[i], qd + q[i] * d[i]
+        ra, rb, rc, rd = ra + r[i] * a[i], rb + r[i] * b[i], rc + r[i] * c[i], rd + r[i] * d[i]
+        sa, sb, sc, sd = sa + s[i] * a[i], sb + s[i] * b[i], sc + s[i] * c[i], sd + s[i] * d[i]
+    sums[0, first], sums[0, first + 1], sums[0, first + 2], sums[0, first + 3] = pa, pb, pc, pd
+    sums[1, first], sums[1, first + 1], sums[1, first + 2], sums[1, first + 3] = qa, qb, qc, qd
+    sums[2, first], sums[2, first + 1], sums[2, first + 2], sums[2, first + 3] = ra, rb, rc, rd
+    sums[3, first], sums[3, first + 1], sums[3, first + 2], sums[3, first + 3] = sa, sb, sc, sd
+
+
+@compiled(fastmath=FAST, error_model="numpy")
 def forward_rows(
     source: Floats,
     weight: Floats,
@@ -103,29 +120,37 @@ def forward_rows(
     ``keys`` has a key for each pass; a hidden unit that is kept is multiplied by ``scale``.
     """
     width = weight.shape[0]
-    copies = out.shape[0] // source.shape[0]
-    sums = np.empty(source.shape[0], dtype=np.float32)
-    for unit in range(start, stop):
-        w = weight[unit]
-        row = 0
-        while row + 4 <= source.shape[0]:
-            sums[row], sums[row + 1], sums[row + 2], sums[row + 3] = _four_dots(w, source, row)
-            row += 4
-        while row < source.shape[0]:
-            sums[row] = _dot(w, source[row])
-            row += 1
-        for row in range(source.shape[0]):
-            value = sums[row] + bias[unit]
+    rows = source.shape[0]
+    copies = out.shape[0] // rows
+    fours = rows // 4 * 4
+    at_once = 4 if rows > FEW else 1  # few rows wait for memory, which is read faster from one place than from four
+    sums = np.empty((4, rows), dtype=np.float32)
+    for first in range(start, stop, at_once):
+        units = min(at_once, stop - first)
+        if units == 4:
+            for row in range(0, fours, 4):
+                _sixteen_dots(weight, first, source, row, sums)
+        else:
+            for i in range(units):
+                for row in range(0, fours, 4):
+                    a, b, c, d = _four_dots(weight[first + i], source, row)
+                    sums[i, row], sums[i, row + 1], sums[i, row + 2], sums[i, row + 3] = a, b, c, d
+        for i in range(units):
+            for row in range(fours, rows):
+                sums[i, row] = _dot(weight[first + i], source[row])
+        for task in range(units * rows):
+            unit, row = first + task // rows, task % rows
+            value = sums[unit - first, row] + bias[unit]
             if not hidden:
                 for copy in range(copies):
-                    out[copy * source.shape[0] + row, unit] = value
+                    out[copy * rows + row, unit] = value
                 continue
             if tanh:
                 value = np.tanh(value)
             elif value < np.float32(0):  # compared this way round, NaN stays NaN
                 value = np.float32(0)
             for copy in range(copies):
-                place = copy * source.shape[0] + row
+                place = copy * rows + row
                 kept = is_kept(keys[place // batch], np.uint64((place % batch) * width + unit), threshold)
                 out[place, unit] = value * scale if kept else np.float32(0)
 
