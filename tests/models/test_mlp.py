@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,13 @@ def test_parameters_begin_as_linear_layers_of_pytorch_do() -> None:
             if part == "weight":
                 assert ours.std() == pytest.approx(float(reference.detach().std()), rel=0.02)
                 assert abs(ours.mean()) < 0.02 / np.sqrt(inputs)
+
+
+def test_output_biases_may_begin_as_log_odds() -> None:
+    shape = MlpEnsemble(4, 3, hidden=5, members=2)
+    random, prior = initial_parameters(shape, 0), initial_parameters(shape, 0, np.array([0.5, 1e-5, 0.9]))
+    np.testing.assert_allclose(prior["layer2.bias"], [[0, math.log(1e-5 / (1 - 1e-5)), math.log(9)]] * 2, rtol=1e-6)
+    assert all(np.array_equal(random[name], prior[name]) for name in random.keys() - {"layer2.bias"})
 
 
 def test_a_model_does_not_depend_on_how_many_others_there_are() -> None:

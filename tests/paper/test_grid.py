@@ -22,7 +22,7 @@ ANOTHER: dict[str, Any] = {
     "reduction": "sum", "learning_rate": 0.5, "weight_decay": 0.5, "batch_size": 5, "epochs": 7, "seed": 1,
     "patience": 3, "model": "mlp+forest", "n_trees": 5, "encoder": "vit", "image_size": 64, "train_encoder": True,
     "encoder_learning_rate": 0.5, "encoder_batchnorm": "frozen", "augmentation": "none", "precision": "bfloat16",
-    "blend": "learned",
+    "blend": "learned", "output_bias": "prior", "n_components": 5,
 }  # fmt: skip
 """A value that is neither the default nor the paper's, for each setting that makes another training."""
 COMPUTATION: list[dict[str, Any]] = [

@@ -55,6 +55,7 @@ class TestVocabulary:
         assert to_record(Settings()) == {**DEFAULTS, **{
             "trees": 200, "weighting": "none", "learning_rate": 1e-3, "batch_size": 32, "early_stopping": 5,
             "decision": "midpoint", "folds": 3, "model": "mlp+forest+neighbours", "blend": "learned",
+            "output_bias": "prior",
         }}  # fmt: skip
 
     def test_what_is_absent_has_the_default_of_the_first_version(self) -> None:

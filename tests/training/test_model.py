@@ -669,6 +669,45 @@ def test_a_forest_whose_labels_are_not_closed_is_refused(decided: TrainedModel, 
         TrainedModel.load(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def projected() -> TrainedModel:
+    """A model of sparse features, projected."""
+    sparse = replace(rows(), X=csr_array(np.abs(rows().X) * (np.abs(rows().X) > 1)), feature_names=None)
+    return train_model(sparse, settings(epochs=1, n_components=3))
+
+
+def test_a_model_of_projected_features_is_saved_and_loaded(projected: TrainedModel, tmp_path: Path) -> None:
+    projected.save(tmp_path)
+    again = TrainedModel.load(tmp_path)
+    X = np.abs(rows().X)
+    assert again.model.n_features == 3
+    assert again.predict_proba(X).tobytes() == projected.predict_proba(csr_array(X)).tobytes()
+    assert "projected on 3 directions" in (tmp_path / "README.md").read_text()
+
+
+PROJECTION_DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "not finite": (put("preparation.directions", 0, float("nan")), ARRAYS + "its preparation.directions"),
+    "no directions": (forge(lambda arrays: arrays.pop("preparation.directions")), ARRAYS),
+    "more components": (edit(lambda r: r["preparation"]["projection"].update(components=4)), ARRAYS),
+    "many components": (edit(lambda r: r["preparation"]["projection"].update(components=2**31 - 1)), ARRAYS),
+    "no component": (edit(lambda r: r["preparation"]["projection"].update(components=0)), RECORD + ".*components"),
+    "a column of 0": (edit(lambda r: r["preparation"]["projection"]["largest"].__setitem__(0, 0)), RECORD),
+    "a column less": (edit(lambda r: r["preparation"]["projection"]["largest"].pop()), ARRAYS),
+    "a fill less": (edit(lambda r: r["preparation"]["fill"].pop()), RECORD + "preparation.fill has 7 values"),
+    "a mean more": (edit(lambda r: r["preparation"]["mean"].append(0.0)), RECORD + "preparation.mean has 4 values"),
+    "categories": (edit(lambda r: r["preparation"].update(categories=[None] * 8)), RECORD + ".*categories"),
+}
+
+
+@pytest.mark.parametrize("what", PROJECTION_DAMAGE)
+def test_a_damaged_projection_is_refused(projected: TrainedModel, tmp_path: Path, what: str) -> None:
+    damage, says = PROJECTION_DAMAGE[what]
+    projected.save(tmp_path)
+    damage(tmp_path)
+    with pytest.raises(FileFormatError, match=says):
+        TrainedModel.load(tmp_path)
+
+
 @pytest.mark.parametrize("name", ["model.json", "model.safetensors"])
 def test_a_missing_file_is_named(model: TrainedModel, tmp_path: Path, name: str) -> None:
     model.save(tmp_path)

@@ -15,6 +15,7 @@ from rarenode.errors import ArgumentError
 ModelKind = Literal["mlp", "forest", "neighbours"]
 BlendKind = Literal["geometric", "learned"]
 Activation = Literal["relu", "tanh"]
+OutputBias = Literal["prior", "random"]
 EnsembleKind = Literal["independent", "dropout"]
 Resampling = Literal["none", "lpros", "lpros-textbook", "hros-pd", "hros-pd-published"]
 Weighting = Literal["none", "as_published", "as_described"]

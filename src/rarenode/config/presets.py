@@ -15,6 +15,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
                 "cv": None,
                 "model": "mlp",
                 "blend": "geometric",
+                "output_bias": "random",
                 "weighting": "as_published",
                 "patience": None,
                 "batch_size": 4,

@@ -43,6 +43,7 @@ from rarenode.config.choices import (
     EnsembleKind,
     Focus,
     ModelKind,
+    OutputBias,
     Precision,
     Reduction,
     Resampling,
@@ -105,6 +106,9 @@ class Settings(BaseModel):
     """Members of the mlp ensemble. An epistemic focus needs at least 2."""
     ensemble: EnsembleKind = setting("independent", "Model")
     """What a member is: an independent network, or one Monte-Carlo dropout pass through a single network."""
+    n_components: Count | None = setting(1000, "Model")
+    """Sparse features with more columns, such as words, are projected on so many directions, in which training rows of
+    length 1 vary most (truncated SVD). 0: they are not; every column is standardised."""
     hidden_size: Count = setting(500, "Model", main=True)
     """Units in each hidden layer."""
     n_layers: Annotated[int, Field(ge=1, le=100)] = setting(3, "Model")
@@ -113,6 +117,9 @@ class Settings(BaseModel):
     """The probability that a hidden unit is dropped during training."""
     activation: Activation = setting("relu", "Model")
     """The activation of hidden layers."""
+    output_bias: OutputBias = setting("prior", "Model")
+    """The biases of the output layer before the first step: prior, the log odds of each node's share of the training
+    rows, so that no epoch is spent on learning how rare nodes are; or random, as in the paper."""
     n_trees: Count = setting(200, "Model", main=True)
     """Trees of the forest."""
 
@@ -201,7 +208,7 @@ class Settings(BaseModel):
             except ValidationError as error:
                 raise ArgumentError(explain(error, type(self))) from None
 
-    @field_validator("patience", "cv", "checkpoint_minutes", mode="before")
+    @field_validator("patience", "cv", "checkpoint_minutes", "n_components", mode="before")
     @classmethod
     def _zero_is_none(cls, value: Any, info: ValidationInfo) -> Any:
         """TOML has no None, and neither has the command line."""
@@ -398,16 +405,16 @@ class Settings(BaseModel):
         return hashlib.sha256(json.dumps(counted, sort_keys=True).encode("ascii")).hexdigest()
 
 
-ZERO_IS_NONE = ("patience", "cv", "checkpoint_minutes")
+ZERO_IS_NONE = ("patience", "cv", "checkpoint_minutes", "n_components")
 """Settings whose 0 means not set: those that may be None, which is not their default. TOML has no None."""
 WITHOUT_INFLUENCE = frozenset({"checkpoint_epochs", "checkpoint_minutes", "compile", "n_jobs"})
 """Settings that cannot change the result, and so may differ when a training is resumed."""
 LATER = (
     "encoder", "image_size", "train_encoder", "encoder_learning_rate", "encoder_batchnorm", "augmentation", "precision",
-    "blend", "guaranteed_recall",
+    "blend", "guaranteed_recall", "output_bias", "n_components",
 )  # fmt: skip
 """Settings that came after the first runs were saved, whose files know their fingerprint without them."""
-BEFORE: Mapping[str, Any] = MappingProxyType({"blend": "geometric"})
+BEFORE: Mapping[str, Any] = MappingProxyType({"blend": "geometric", "output_bias": "random"})
 """What files without a later setting mean, where that is not its default."""
 
 

@@ -1,5 +1,5 @@
 """`Preparation`: from raw features to network input. Categories become indicator columns, missing values are filled,
-columns standardised, float32.
+columns standardised, float32. Sparse features with many columns are projected on fewer directions first.
 
 Every statistic comes from training rows, and is applied unchanged to whatever comes later. A preparation is part of
 the model that it was fitted for, so a row is prepared in the same way wherever it comes from.
@@ -14,8 +14,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from rarenode.data.features import LARGEST, as_features, is_frame, number_as_text
+from rarenode.data.projection import Projection
 from rarenode.data.stored import StoredFeatures
 from rarenode.errors import DataError
 
@@ -68,6 +70,8 @@ class Categories:
 class Preparation:
     """Statistics of training rows, one of each for every column of the network's input.
 
+    With a ``projection`` there is one ``fill`` for every feature, and columns are components.
+
     >>> preparation = Preparation.fit(np.array([[1.0, 5.0], [3.0, np.nan]]))
     >>> preparation.apply(np.array([[2.0, np.nan], [5.0, 5.0]]))
     array([[0., 0.],
@@ -81,10 +85,16 @@ class Preparation:
     """1 for a constant column."""
     categories: tuple[Categories | None, ...] | None = None
     """For each feature, how its categories become columns, or None for a number; None: all features are numbers."""
+    projection: Projection | None = None
 
     @classmethod
-    def fit(cls, X: Any) -> Self:
-        """Compute the statistics of training rows, (rows, features), missing values allowed; see `as_features`."""
+    def fit(cls, X: Any, n_components: int | None = None) -> Self:
+        """Compute the statistics of training rows, (rows, features), missing values allowed; see `as_features`.
+
+        Args:
+            X: the rows.
+            n_components: project sparse features with more columns on so many directions; None: do not.
+        """
         features, _ = as_features(X)
         if isinstance(features, StoredFeatures):
             return cls._fit_in_blocks(features)
@@ -97,6 +107,8 @@ class Preparation:
         raw = _check(_encode(features, categories), None)
         if not raw.shape[0]:
             raise DataError("a preparation needs at least one training row")
+        if _is_sparse(raw) and n_components is not None and raw.shape[1] > n_components:
+            return cls._fit_projection(raw, n_components)
         if _is_sparse(raw):
             # Blocks of several columns are summed in the order in which a dense matrix would be.
             blocks = max(1, min(raw.shape[1] // 2, raw.shape[0] * raw.shape[1] // CELLS_AT_A_TIME))
@@ -107,6 +119,19 @@ class Preparation:
         else:
             fill, mean, deviation = cls._statistics(raw)
         return cls(fill, mean, deviation, categories)
+
+    @classmethod
+    def _fit_projection(cls, raw: Any, n_components: int) -> Self:
+        missing = np.isnan(raw.data)
+        total = np.bincount(raw.indices[~missing], raw.data[~missing], minlength=raw.shape[1])
+        known = raw.shape[0] - np.bincount(raw.indices[missing], minlength=raw.shape[1])
+        fill = total / np.maximum(known, 1)
+        projection = Projection.fit(_filled(raw, fill), n_components)
+        columns = projection.apply(_filled(raw, fill))
+        # All columns have the same scale, so that directions in which rows vary little count little.
+        mean, square = columns.mean(axis=0), float(columns.var(axis=0).mean())
+        deviation = at_least_rounding(np.full(len(mean), np.sqrt(square)), np.full(len(mean), 1.0))
+        return cls(fill, mean, deviation, projection=projection)
 
     @classmethod
     def _fit_in_blocks(cls, X: StoredFeatures) -> Self:
@@ -139,6 +164,11 @@ class Preparation:
         """Features, before categories become columns."""
         return len(self.fill) if self.categories is None else len(self.categories)
 
+    @property
+    def width(self) -> int:
+        """Columns of the network's input."""
+        return len(self.mean)
+
     @staticmethod
     def _statistics(raw: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         fill = known_means(raw)
@@ -149,6 +179,9 @@ class Preparation:
         if isinstance(X, StoredFeatures):
             return X.map(self.apply)
         raw = _check(_encode(as_features(X)[0], self.categories), len(self.fill))
+        if self.projection is not None:
+            coordinates = self.projection.apply(_filled(csr_array(raw), self.fill))
+            return as_float32((coordinates - self.mean) / self.deviation)
         if not _is_sparse(raw):
             return as_float32((np.where(np.isnan(raw), self.fill, raw) - self.mean) / self.deviation)
         result = np.empty(raw.shape, dtype=np.float32)
@@ -156,6 +189,14 @@ class Preparation:
         for first in range(0, raw.shape[0], rows):
             result[first : first + rows] = self.apply(raw[first : first + rows].toarray())
         return result
+
+
+def _filled(X: Any, fill: NDArray[np.float64]) -> Any:
+    """Sparse rows with missing values filled."""
+    filled = X.copy()
+    missing = np.isnan(filled.data)
+    filled.data[missing] = fill[filled.indices[missing]]
+    return filled
 
 
 def _encode(X: Any, categories: tuple[Categories | None, ...] | None) -> Any:

@@ -106,8 +106,13 @@ class MlpEnsemble:
         return 4 * sum(map(math.prod, self.parameter_shapes.values()))
 
 
-def initial_parameters(shape: MlpEnsemble, seed: int) -> Parameters:
+def initial_parameters(shape: MlpEnsemble, seed: int, shares: NDArray[np.float64] | None = None) -> Parameters:
     """The parameters before the first step.
+
+    Args:
+        shape: of the ensemble.
+        seed: decides all random ones.
+        shares: (nodes,), above 0 and below 1: the biases of the output layer are their log odds; None: random.
 
     Raises:
         MemoryError: there is not enough memory for them.
@@ -124,4 +129,6 @@ def initial_parameters(shape: MlpEnsemble, seed: int) -> Parameters:
             for part in ("weight", "bias"):
                 array = arrays[f"layer{layer}.{part}"][model]
                 array[...] = rng.uniform(-bound, bound, size=array.shape)
+    if shares is not None:
+        arrays[f"layer{len(shape.sizes) - 1}.bias"][...] = np.log(shares) - np.log1p(-shares)
     return arrays

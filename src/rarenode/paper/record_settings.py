@@ -73,7 +73,7 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType(
     }
 )
 """Every setting of the first version, in its order, with its default. Never to be changed."""
-SINCE: Mapping[str, Any] = MappingProxyType({"model": None, "blend": "geometric"})
+SINCE: Mapping[str, Any] = MappingProxyType({"model": None, "blend": "geometric", "output_bias": "random"})
 """Settings that came later, with their values in records that do not have them. Never to be changed."""
 RENAMED: Mapping[str, str] = MappingProxyType(
     {

@@ -98,7 +98,7 @@ def estimate_fit(
     if is_images:
         width = USUAL_WIDTH if encoder is None else encoder.width
     elif try_it and rows:
-        width = len(Preparation.fit(data.X).fill)
+        width = Preparation.fit(data.X, settings.n_components).width
     trainings = 1
     if settings.cv is not None and settings.holds_out_rows and not has_validation_rows:
         trainings += settings.cv

@@ -38,6 +38,7 @@ from rarenode.resampling import make_resampler
 from rarenode.resampling.resampler import Resampler
 from rarenode.training.callbacks import Callback, EpochRecord, Plan
 from rarenode.training.checkpoint import Checkpoints, Position, TrainingKey, hold_interrupts
+from rarenode.training.shares import smoothed_shares
 
 BEST = "best."
 """The prefix of the best epoch's parameters among a checkpoint's arrays."""
@@ -305,7 +306,8 @@ class _Run:
             reduction=self._reduction,
             compiled=settings.compile,
         )
-        parameters = initial_parameters(self.shape, settings.seed)
+        shares = smoothed_shares(self.rows) if settings.output_bias == "prior" else None
+        parameters = initial_parameters(self.shape, settings.seed, shares)
         adam = Adam(settings.learning_rate, settings.weight_decay)
         return make_engine(
             settings.engine,

@@ -349,7 +349,7 @@ class TrainedModel:
             OSError: it could not be written.
         """
         record = self._record()
-        write_model_folder(Path(folder), record, self.model, write_card(record), self.encoder)
+        write_model_folder(Path(folder), record, self.model, write_card(record), self.encoder, self.preparation)
 
     def card(self) -> Card:
         """The model card, which `save` writes as ``README.md``."""
@@ -397,7 +397,7 @@ class TrainedModel:
         """
         module = encoder.module if isinstance(encoder, Encoder) else encoder
         where = None if device is None else resolve_device(device)
-        record, hierarchy, model, loaded = read_model_folder(Path(folder), module)
+        record, hierarchy, model, loaded, preparation = read_model_folder(Path(folder), module)
         read = cls(
             model=model,
             hierarchy=hierarchy,
@@ -408,7 +408,7 @@ class TrainedModel:
             training_positives=np.array(record.training_positives, dtype=np.int64),
             versions=record.versions,
             fingerprints=record.fingerprints,
-            preparation=None if record.preparation is None else record.preparation.as_preparation(),
+            preparation=preparation,
             feature_names=record.feature_names,
             source=record.source,
             thresholds=record.as_thresholds(),

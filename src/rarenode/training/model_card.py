@@ -224,6 +224,11 @@ def _preparation(record: ModelFile) -> str:
         return f"{pictures}. The encoder {encoder}, turns each into {width}."
     if record.preparation is None:
         return "`X` must be prepared as the training rows were; the model has no preparation."
+    if record.preparation.projection is not None:
+        return (
+            f"`X` is raw and may be sparse: rows are scaled to length 1 and projected on "
+            f"{record.preparation.projection.components:,} directions that were found in the training rows."
+        )
     return "`X` is raw: missing values (NaN) are filled and columns standardised with statistics of the training rows."
 
 

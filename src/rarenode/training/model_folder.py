@@ -34,6 +34,7 @@ from rarenode.models.model import Layout
 from rarenode.thresholds import GuaranteedRecall, Thresholds
 from rarenode.training.callbacks import EpochRecord
 from rarenode.training.model_records import (
+    DIRECTIONS,
     Count,
     EncoderRecord,
     GuaranteedRecord,
@@ -157,7 +158,9 @@ class ModelFile(BaseModel):
         return None if self.parents_together is None else np.array(self.parents_together, dtype=np.int64)
 
 
-def write_model_folder(folder: Path, record: ModelFile, model: Model, card: str, encoder: Encoder | None) -> None:
+def write_model_folder(
+    folder: Path, record: ModelFile, model: Model, card: str, encoder: Encoder | None, preparation: Preparation | None
+) -> None:
     """Write a model. A full disk leaves an earlier model in the folder unchanged.
 
     Raises:
@@ -166,7 +169,8 @@ def write_model_folder(folder: Path, record: ModelFile, model: Model, card: str,
     folder.mkdir(parents=True, exist_ok=True)
     names = (PARAMETERS, RECORD, CARD, *([] if encoder is None else [ENCODER]))
     with replacing(*(folder / name for name in names)) as (arrays_file, record_file, card_file, *encoder_file):
-        write_arrays(arrays_file, model.arrays())
+        projection = None if preparation is None else preparation.projection
+        write_arrays(arrays_file, model.arrays() | ({} if projection is None else {DIRECTIONS: projection.directions}))
         fingerprints = record.fingerprints | {"parameters": _sha256(arrays_file)}
         for path in encoder_file:
             assert encoder is not None  # noqa: S101 (there is such a file only then)
@@ -179,7 +183,7 @@ def write_model_folder(folder: Path, record: ModelFile, model: Model, card: str,
 
 def read_model_folder(
     folder: Path, module: torch.nn.Module | None = None
-) -> tuple[ModelFile, Hierarchy, Model, Encoder | None]:
+) -> tuple[ModelFile, Hierarchy, Model, Encoder | None, Preparation | None]:
     """Read what `write_model_folder` wrote, and check all of it.
 
     Args:
@@ -197,16 +201,21 @@ def read_model_folder(
     hierarchy = _hierarchy(folder / RECORD, record)
     path = folder / PARAMETERS
     kind, description, layout = _layout(folder / RECORD, record)
-    arrays = read_arrays(path, layout)
+    beside = {} if record.preparation is None else record.preparation.layout()
+    arrays = read_arrays(path, layout | beside)
     if record.fingerprints.get("parameters") != _sha256(path):
         raise FileFormatError(path, None, f"its sha256 is not the one in {RECORD}: it is damaged, or another model's")
+    of_preparation = {name: arrays.pop(name) for name in beside}
+    if not all(np.isfinite(array).all() for array in of_preparation.values()):
+        raise FileFormatError(path, None, f"its {DIRECTIONS} contains numbers that are not finite")
     try:
         model = MODELS[kind].from_arrays(description, arrays, hierarchy)
     except ArgumentError as error:
         raise FileFormatError(path, None, f"its model cannot be used: {error}") from None
     encoder = None if record.encoder is None else _read_encoder(folder, record.encoder, record.fingerprints, module)
     _check_widths(folder / RECORD, record, model)
-    return record, hierarchy, model, encoder
+    preparation = None if record.preparation is None else record.preparation.as_preparation(of_preparation)
+    return record, hierarchy, model, encoder, preparation
 
 
 def _read_encoder(
@@ -307,8 +316,10 @@ def _check_widths(path: Path, record: ModelFile, model: Model) -> None:
         for part in ("values", "rows"):
             widths[f"guaranteed.{part}"] = (getattr(record.guaranteed, part), len(record.hierarchy.nodes))
     if prepared is not None:
-        for part in ("fill", "mean", "deviation"):
+        for part in ("mean", "deviation"):
             widths[f"preparation.{part}"] = (getattr(prepared, part), model.n_features)
+        columns = model.n_features if prepared.projection is None else len(prepared.projection.largest)
+        widths["preparation.fill"] = (prepared.fill, columns)
         if prepared.width != model.n_features:
             raise FileFormatError(
                 path, None, f"preparation: it makes {prepared.width} columns; {model.n_features} were expected"

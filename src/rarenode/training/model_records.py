@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from rarenode.config.choices import Rule
 from rarenode.data.preparation import Categories, Preparation
+from rarenode.data.projection import Projection
 from rarenode.hierarchy import Hierarchy, Terms
 from rarenode.models.encoder import SUMS
+from rarenode.models.model import Layout
 from rarenode.thresholds import GuaranteedRecall, Thresholds
 
 MOST_STRATEGY_CHARACTERS = 100
+DIRECTIONS = "preparation.directions"
+"""The array of a `Projection`, beside those of the model."""
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -74,6 +79,15 @@ class CategoriesRecord(BaseModel):
     pooled: bool
 
 
+class ProjectionRecord(BaseModel):
+    """The content of a `Projection`; its directions are in ``model.safetensors``."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    largest: tuple[Annotated[float, Field(gt=0)], ...]
+    components: Annotated[int, Field(ge=1, lt=2**31)]
+
+
 class PreparationRecord(BaseModel):
     """The statistics of a `Preparation`."""
 
@@ -83,16 +97,26 @@ class PreparationRecord(BaseModel):
     mean: tuple[float, ...]
     deviation: tuple[Annotated[float, Field(gt=0)], ...]
     categories: tuple[CategoriesRecord | None, ...] | None = None
+    projection: ProjectionRecord | None = None
+
+    @model_validator(mode="after")
+    def _of_numbers(self) -> Self:
+        if self.projection is not None and self.categories is not None:
+            raise ValueError("features with categories are not projected")
+        return self
 
     @classmethod
     def describe(cls, preparation: Preparation) -> Self:
         """The record of a preparation."""
-        categories = preparation.categories
+        categories, projection = preparation.categories, preparation.projection
         return cls(
             fill=tuple(preparation.fill.tolist()),
             mean=tuple(preparation.mean.tolist()),
             deviation=tuple(preparation.deviation.tolist()),
             categories=None if categories is None else tuple(map(_described, categories)),
+            projection=None
+            if projection is None
+            else ProjectionRecord(largest=tuple(projection.largest.tolist()), components=projection.n_components),
         )
 
     @property
@@ -102,14 +126,26 @@ class PreparationRecord(BaseModel):
 
     @property
     def width(self) -> int:
-        """Columns that categories and numbers become."""
+        """Columns that features become."""
+        if self.projection is not None:
+            return self.projection.components
         if self.categories is None:
             return len(self.fill)
         return sum(1 if one is None else len(one.levels) + one.pooled for one in self.categories)
 
-    def as_preparation(self) -> Preparation:
-        """As arrays."""
+    def layout(self) -> Layout:
+        """Arrays that are beside those of the model."""
+        if self.projection is None:
+            return {}
+        return {DIRECTIONS: (np.dtype(np.float32), (len(self.projection.largest), self.projection.components))}
+
+    def as_preparation(self, arrays: Mapping[str, NDArray[Any]]) -> Preparation:
+        """As arrays; ``arrays`` are those of `layout`."""
         fill, mean, deviation = (np.array(each, dtype=np.float64) for each in (self.fill, self.mean, self.deviation))
+        if self.projection is not None:
+            return Preparation(
+                fill, mean, deviation, projection=Projection(np.array(self.projection.largest), arrays[DIRECTIONS])
+            )
         if self.categories is None:
             return Preparation(fill, mean, deviation)
         each = (None if one is None else Categories(one.levels, one.pooled) for one in self.categories)

@@ -43,7 +43,8 @@ from rarenode.training.checkpoint import remove_checkpoint
 from rarenode.training.estimate import memory_of_fit
 from rarenode.training.model import TrainedModel
 from rarenode.training.model_folder import FILES, RECORD
-from rarenode.training.train import How, node_shares, prior_of, require_labels, train_model
+from rarenode.training.shares import node_shares, prior_of
+from rarenode.training.train import How, require_labels, train_model
 
 Indices = NDArray[np.int64]
 FOLD = ".fold-"

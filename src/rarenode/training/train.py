@@ -12,7 +12,6 @@ from typing import TypedDict
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from rarenode._io.files import sole_use
 from rarenode._io.text import counted
@@ -23,18 +22,17 @@ from rarenode.data.preparation import Preparation, as_float32
 from rarenode.data.stored import StoredFeatures
 from rarenode.engines import available_threads, limited_threads
 from rarenode.errors import ArgumentError, DataError, Interrupted
-from rarenode.hierarchy.labels import count_labels
 from rarenode.metrics import count_parents_together
 from rarenode.models import Blend, Forest, MlpEnsemble, Model, Neighbours, fit_neighbours, grow_forest
 from rarenode.models.encoder import Encoder
 from rarenode.models.kept_rows import draw_rows
 from rarenode.models.pixels import PixelEncoder
-from rarenode.models.training_labels import Lists, weighted_sums
-from rarenode.objective import constrain
+from rarenode.models.training_labels import Lists
 from rarenode.training.callbacks import Callback, EpochRecord
 from rarenode.training.embedding import embeddings, pixels
 from rarenode.training.loop import train_network
 from rarenode.training.model import TrainedModel, current_versions
+from rarenode.training.shares import prior_of
 
 MOST_CELLS_IN_MEMORY = 1 << 28
 """Features of rows on disk that a forest or neighbours learn from: 1 GiB."""
@@ -92,7 +90,7 @@ def train_model(
         watched = None if valid is None else _pixels(valid, encoder, settings)
     else:
         rows = _embedded(data, encoder, settings)
-        preparation = Preparation.fit(rows.X) if prepare else None
+        preparation = Preparation.fit(rows.X, settings.n_components) if prepare else None
         rows = _prepared(rows, preparation)
         watched = None if valid is None else _prepared(_embedded(valid, encoder, settings), preparation)
     if callback is not None:
@@ -152,31 +150,6 @@ def train_model(
         parents_together=count_parents_together(data.Y, data.hierarchy, known=data.known),
         prior=prior_of(data),
     )
-
-
-def prior_of(*parts: Dataset) -> NDArray[np.float64]:
-    """(nodes,): the share that has each node, of the rows that count more than 0 and where it is known.
-
-    It is what predictions are compared with, which are all alike; so rows that count more than others do not here. 0
-    where there are no rows.
-    """
-    positives, rows = np.zeros((2, len(parts[0].hierarchy)), dtype=np.int64)
-    for data in parts:
-        some = np.ones(len(data), dtype=np.bool_) if data.counting is None else data.counting
-        positives += count_labels(data.Y[some])
-        rows += np.count_nonzero(some) if data.known is None else data.known[some].sum(axis=0)
-    return positives / np.maximum(rows, 1)
-
-
-def node_shares(data: Dataset) -> NDArray[np.float64]:
-    """(nodes,): the share that has each node, of the rows where it is known, by their weights.
-
-    Where labels are unknown a child may have a larger share than its parent, which then gets the child's.
-    """
-    weights = np.ones(len(data)) if data.sample_weight is None else data.sample_weight.astype(np.float64)
-    known = weights.sum() if data.known is None else weighted_sums(weights, data.known)
-    shares = np.minimum(weighted_sums(weights, data.Y) / np.maximum(known, 1e-30), 1.0)
-    return shares if data.known is None else constrain(shares[None], data.hierarchy)[0]
 
 
 def require_labels(data: Dataset, purpose: str) -> Dataset:
