@@ -239,17 +239,25 @@ def test_the_gradient_is_the_slope_of_the_loss(unknown: bool) -> None:
 
     def loss(logs: Any) -> Floats:
         metric, scale = np.exp(logs[:-1]).astype(np.float32), float(np.exp(logs[-1]))
-        return rows.losses(queries, widths, metric, scale)[0]
+        return rows.losses(queries, widths, metric, [scale])[0]
 
     metric, scale = np.exp(logs[:-1]).astype(np.float32), float(np.exp(logs[-1]))
     # The width of a query's own neighbourhood moves with the metric, which the gradient takes for constant.
-    _, gradients = rows.losses(queries, widths, metric, scale, gradient=True)
+    gradients = rows.gradients(queries, widths, metric, scale)
     step = np.zeros(4)
     step[3] = 1e-3
     np.testing.assert_allclose(gradients[:, 3], (loss(logs + step) - loss(logs - step)) / 2e-3, rtol=1e-2, atol=1e-3)
     for feature in range(3):
         expected = slope_with_constant_width(rows, queries, widths, metric, scale, feature)
         np.testing.assert_allclose(gradients[:, feature], expected, rtol=2e-2, atol=2e-3)
+
+
+def test_several_scales_at_once_are_each_alone() -> None:
+    rows, queries, metric = training_rows(40, 3, 6), np.arange(40), np.ones(3, dtype=np.float32)
+    widths = measure_widths(rows.points)
+    together = rows.losses(queries, widths, metric, [0.1, 1.0, 0.3])
+    for losses, scale in zip(together, [0.1, 1.0, 0.3], strict=True):
+        assert np.array_equal(losses, rows.losses(queries, widths, metric, [scale])[0])
 
 
 def slope_with_constant_width(

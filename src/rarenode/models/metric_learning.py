@@ -12,7 +12,7 @@ from time to time, and constants in between. Of many rows, some are drawn, so th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -72,21 +72,29 @@ class TrainingRows:
         return TrainingRows(self.points[rows], self.share, self.row_weights[rows], *labels, *unknown)
 
     def losses(
-        self, queries: NDArray[np.int64], widths: Floats, metric: Floats, scale: float, *, gradient: bool = False
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Of each query, the log loss of its labels, predicted from all other rows, and its gradient if requested.
+        self, queries: NDArray[np.int64], widths: Floats, metric: Floats, scales: Sequence[float]
+    ) -> NDArray[np.float64]:
+        """(scales, queries): the log loss of the labels of each query, predicted from all other rows."""
+        return self._leave_one_out(queries, widths, metric, scales, gradient=False)[0]
 
-        The gradient (queries, features + 1) is by the logarithms of the metric and of the scale.
-        """
+    def gradients(
+        self, queries: NDArray[np.int64], widths: Floats, metric: Floats, scale: float
+    ) -> NDArray[np.float64]:
+        """(queries, features + 1): of that loss, by the logarithms of the metric and of the scale."""
+        return self._leave_one_out(queries, widths, metric, [scale], gradient=True)[1]
+
+    def _leave_one_out(
+        self, queries: NDArray[np.int64], widths: Floats, metric: Floats, scales: Sequence[float], *, gradient: bool
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         start_threads()
-        losses = np.empty(len(queries))
+        losses = np.empty((len(scales), len(queries)))
         gradients = np.zeros((len(queries) if gradient else 0, self.points.shape[1] + 1))
         points, least_width = self.points * metric, float(widths.min())
         for some in in_parts(len(queries), points):
             _leave_one_out(
-                points, widths, least_width, scale, queries[some], self.share, self.row_weights,
+                points, widths, least_width, np.array(scales), queries[some], self.share, self.row_weights,
                 self.label_starts, self.label_columns, self.unknown_starts, self.unknown_columns, self._somewhere,
-                losses[some], gradients[some],
+                losses[:, some], gradients[some],
             )  # fmt: skip
         return losses, gradients
 
@@ -119,14 +127,14 @@ def learn_metric(rows: TrainingRows, scale: float, rng: np.random.Generator) -> 
         metric, scale = np.exp(logs[:-1]).astype(np.float32), float(np.exp(logs[-1]))
         if step % CHECK_AFTER == 0:
             widths = measure_widths(rows.points * metric)
-            loss = float(rows.row_weights[checked] @ rows.losses(checked, widths, metric, scale)[0])
+            loss = float(rows.row_weights[checked] @ rows.losses(checked, widths, metric, [scale])[0])
             in_vain = 0 if loss < best else in_vain + 1
             if loss < best:
                 best, found = loss, (metric, scale)
             if in_vain == PATIENCE:
                 break
         queries = np.sort(rng.choice(stepping, min(BATCH, len(stepping)), replace=False))
-        _, gradients = rows.losses(queries, widths, metric, scale, gradient=True)
+        gradients = rows.gradients(queries, widths, metric, scale)
         slope = rows.row_weights[queries] @ gradients / rows.row_weights[queries].sum()
         # Adam
         first, second = 0.9 * first + 0.1 * slope, 0.999 * second + 0.001 * slope**2
@@ -153,7 +161,7 @@ def _leave_one_out(
     points: Floats,
     widths: Floats,
     least_width: float,
-    scale: float,
+    scales: NDArray[np.float64],
     queries: NDArray[np.int64],
     share: NDArray[np.float64],
     row_weights: NDArray[np.float64],
@@ -165,7 +173,10 @@ def _leave_one_out(
     losses: NDArray[np.float64],
     gradients: NDArray[np.float64],
 ) -> None:
-    """Write the log loss of each query and, if there is room, its gradient. ``points`` have the metric in them."""
+    """Write the log loss of each query at each scale and, if there is room, its gradient at the last scale.
+
+    ``points`` have the metric in them.
+    """
     training_rows, features, nodes = points.shape[0], points.shape[1], share.shape[0]
     for place in numba.prange(queries.shape[0]):
         row = queries[place]
@@ -175,14 +186,17 @@ def _leave_one_out(
         for other in range(training_rows):
             distances[other] = square_distance(points[row], points[other])
         width = max(math.sqrt(tenth(distances, row)), least_width)
-        weigh(distances, width, widths, scale, row_weights, exponents, weights)
-        add_labels(
-            weights, exponents, row_weights, label_starts, label_columns, unknown_starts, unknown_columns, somewhere,
-            share, probs, slopes,
-        )  # fmt: skip
-        losses[place] = _slopes(
-            row, probs, share, label_starts, label_columns, unknown_starts, unknown_columns, slopes
-        )
+        scale = 1.0
+        for at in range(scales.shape[0]):
+            scale = scales[at]
+            weigh(distances, width, widths, scale, row_weights, exponents, weights)
+            add_labels(
+                weights, exponents, row_weights, label_starts, label_columns, unknown_starts, unknown_columns,
+                somewhere, share, probs, slopes,
+            )  # fmt: skip
+            losses[at, place] = _slopes(
+                row, probs, share, label_starts, label_columns, unknown_starts, unknown_columns, slopes
+            )
         if gradients.shape[0] == 0:
             continue
         # slopes: of the loss by the weighted share of rows that have a node. A row's weight counts where it has the

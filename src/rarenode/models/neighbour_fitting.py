@@ -94,8 +94,9 @@ def fit_neighbours(
     for form in get_args(Form):
         rows = TrainingRows.of(in_form(X, form), share, lists)
         widths = measure_widths(rows.points)
-        for scale in SCALES if len(X) > 1 else SCALES[:1]:
-            loss = float(weights[compared] @ rows.losses(compared, widths, usual, scale)[0])
+        scales = SCALES if len(X) > 1 else SCALES[:1]
+        losses = rows.losses(compared, widths, usual, scales) @ weights[compared]
+        for scale, loss in zip(scales, losses.tolist(), strict=True):
             if best is None or loss < best[0]:
                 best = loss, form, scale, rows
     assert best is not None  # noqa: S101 (there are forms and scales)
