@@ -253,7 +253,7 @@ def test_the_gradient_is_the_slope_of_the_loss(unknown: bool) -> None:
 
 
 def test_several_scales_at_once_are_each_alone() -> None:
-    rows, queries, metric = training_rows(40, 3, 6), np.arange(40), np.ones(3, dtype=np.float32)
+    rows, queries, metric = training_rows(40, 3, 6, unknown=False), np.arange(40), np.ones(3, dtype=np.float32)
     widths = measure_widths(rows.points)
     together = rows.losses(queries, widths, metric, [0.1, 1.0, 0.3])
     for losses, scale in zip(together, [0.1, 1.0, 0.3], strict=True):
