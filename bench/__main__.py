@@ -12,14 +12,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from bench import decisions, images, neighbours, objective, rivals, training
+from bench import decisions, images, neighbours, objective, rivals, side_by_side, training
 
 RESULTS = Path("build/bench.json")
 
 
 def main() -> None:
     records = []
-    for part in (objective, training, decisions, neighbours, images, rivals):
+    for part in (objective, training, side_by_side, decisions, neighbours, images, rivals):
         measured = part.run()
         part.show(measured)
         records += measured

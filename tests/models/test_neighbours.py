@@ -239,7 +239,8 @@ def test_the_gradient_is_the_slope_of_the_loss(unknown: bool) -> None:
 
     def loss(logs: Any) -> Floats:
         metric, scale = np.exp(logs[:-1]).astype(np.float32), float(np.exp(logs[-1]))
-        return rows.losses(queries, widths, metric, [scale])[0]
+        found: Floats = rows.losses(queries, widths, metric, [scale])[0]
+        return found
 
     metric, scale = np.exp(logs[:-1]).astype(np.float32), float(np.exp(logs[-1]))
     # The width of a query's own neighbourhood moves with the metric, which the gradient takes for constant.
