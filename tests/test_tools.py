@@ -5,10 +5,12 @@ from __future__ import annotations
 from types import ModuleType
 
 import pytest
-from tools import measure_blend_weights, measure_guarantees, measure_rarest_nodes
+from tools import measure_blend_weights, measure_guarantees, measure_output_bias, measure_rarest_nodes
+
+TOOLS = (measure_blend_weights, measure_guarantees, measure_output_bias, measure_rarest_nodes)
 
 
-@pytest.mark.parametrize("tool", [measure_blend_weights, measure_guarantees, measure_rarest_nodes])
+@pytest.mark.parametrize("tool", TOOLS)
 def test_help(tool: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.argv", ["tool", "--help"])
     with pytest.raises(SystemExit) as ended:
