@@ -19,11 +19,14 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol
 
+import matplotlib as mpl
 import numba
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
@@ -44,6 +47,7 @@ from rarenode.training.loop import row_order
 
 ROWS, NODES, FEATURES, HIDDEN, BATCH, RATE = 6_000, 500, 80, 500, 32, 1e-3
 EPOCHS, SHARE, MOST_SECONDS = 20, 0.95, 900.0
+PICTURE = Path("docs/images/rivals.svg")
 NETWORKS = ("fused", "torch", "dense", "dense, torch.compile", "MLPClassifier")
 METHODS = ("rarenode best", "rarenode, network alone", "MLPClassifier", "ExtraTreesClassifier", "LogisticRegression")
 ONE_PATH = ("rarenode best", "HiClass, logistic regression")
@@ -277,6 +281,30 @@ def show(records: list[dict[str, Any]]) -> None:
                 f"{record['peak_bytes'] / 1e6:,.0f} MB",
             )
         Console(width=110).print(table)
+    draw(records)
+
+
+def draw(records: list[dict[str, Any]]) -> None:
+    """Time to the same F1, and time and F1 of whole methods, as a picture for the documentation."""
+    figure = Figure(figsize=(10, 3.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    networks = [each for each in records if each["kind"] == "network"][::-1]
+    bars = left.barh([each["implementation"] for each in networks], [each["seconds"] for each in networks])
+    labels = [f"{each['seconds']:.0f} s{'' if each['reached'] else ', not reached'}" for each in networks]
+    left.bar_label(bars, labels, padding=3)
+    left.set(xscale="log", xlabel=f"seconds to F1 {100 * networks[0]['goal']:.1f}, the same network")
+    left.margins(x=0.25)
+    for record in (each for each in records if each["kind"] == "method"):
+        right.plot(record["seconds"], 100 * record["f1"], "o")
+        right.annotate(record["implementation"], (record["seconds"], 100 * record["f1"]), (5, 4),
+                       textcoords="offset points", fontsize="small")  # fmt: skip
+    right.set(xscale="log", xlabel="seconds of fit and predict, defaults", ylabel="F1")
+    right.margins(x=0.3, y=0.15)
+    for ax in (left, right):
+        ax.grid(alpha=0.3)
+    with mpl.rc_context({"svg.hashsalt": "rivals", "svg.fonttype": "none"}):
+        figure.savefig(PICTURE, metadata={"Date": None})
+    print(f"drawn in {PICTURE}")
 
 
 def measure_one(kind: str, name: str, value: str) -> dict[str, Any]:
