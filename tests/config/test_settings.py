@@ -120,7 +120,7 @@ def test_the_parts_of_a_model_have_a_fixed_order() -> None:
         ({"thresholds": 0.3}, "thresholds"),
         ({"holdout": 0}, "holdout: .* greater than 0"),
         ({"holdout": 1.0}, "holdout: .* less than 1"),
-        ({"cv": 1}, "cv: .* greater than or equal to 2; got 1"),
+        ({"cv": 1}, "cv: .* greater than or equal to 2, or 0; got 1"),
         ({"cv": True}, "cv"),
         ({"cv": -3}, "cv"),
         ({"holdout": 0.2, "cv": 3}, "holdout and cv are two ways to hold out rows; set one of them"),
@@ -227,10 +227,11 @@ def test_the_fingerprint_changes_with_every_setting_that_influences_the_result(n
 def test_settings_that_came_later_leave_the_fingerprints_in_older_files_valid() -> None:
     """As they were written before there were encoders, and learned blends."""
     best = Settings(
-        thresholds="expected_f1", model="mlp+forest", blend="geometric", n_trees=500, output_bias="random"
-    )
+        thresholds="expected_f1", model="mlp+forest", blend="geometric", n_trees=500, output_bias="random",
+        n_components=None,
+    )  # fmt: skip
     assert best.fingerprint == "6bed94d697042b76ed34cbfb5a5275d44dfb8685ea3e56df7e5db2e3740b0b26"
-    paper = Settings.preset("paper", n_members=10, n_trees=500).fingerprint
+    paper = Settings.preset("paper", n_members=10, n_trees=500, n_components=None).fingerprint
     assert paper == "70f25038ea75b6225e4f285a6c5eba318bdaecdf64bcd4dddd1a4f77b8fa15e1"
 
 
@@ -375,6 +376,13 @@ def test_toml_that_is_not_there(tmp_path: Path) -> None:
 def test_what_a_file_of_an_older_rarenode_does_not_mention(tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
     path.write_text('model = "mlp+forest"\n', encoding="utf-8")
-    assert Settings.from_toml(path, absent=BEFORE).blend == "geometric"
+    before = Settings.from_toml(path, absent=BEFORE)
+    assert (before.blend, before.output_bias, before.n_components) == ("geometric", "random", None)
     path.write_text('model = "mlp+forest"\nblend = "learned"\n', encoding="utf-8")
     assert Settings.from_toml(path, absent=BEFORE).blend == "learned"
+
+
+@pytest.mark.parametrize("name", ["n_components", "patience", "cv"])
+def test_a_number_below_0_where_0_is_allowed(name: str) -> None:
+    with pytest.raises(ArgumentError, match=f"^{name}: Input should be greater than or equal to [12], or 0; got -1$"):
+        Settings().changed(**{name: -1})

@@ -126,3 +126,29 @@ def test_rows_of_zeros_only() -> None:
 def test_another_number_of_columns_is_refused() -> None:
     with pytest.raises(DataError, match=r"shape \(rows, 12\)"):
         Preparation.fit(csr_array(words(30, 12)), 5).apply(csr_array(words(3, 11)))
+
+
+@pytest.mark.parametrize(("trained", "applied"), [(1e-200, 1e140), (1e-310, 1.0), (5e-324, 1e148), (1e148, 5e-324)])
+def test_values_far_from_those_of_the_training(trained: float, applied: float) -> None:
+    X = words(30, 12)
+    prepared = Preparation.fit(csr_array(X * trained), 5).apply(csr_array(X * applied))
+    assert np.isfinite(prepared).all()
+
+
+@pytest.mark.parametrize("n_components", [None, 2])
+def test_cells_that_are_given_twice_are_summed_first(n_components: int | None) -> None:
+    values, columns = np.array([np.nan, 3.0, 1.0, 2e150, -2e150, 1.0]), np.array([0, 0, 1, 2, 2, 3])
+    X = csr_array((values, columns, [0, 3, 5, 6]), (3, 4))
+    assert X.nnz == 6
+    ours, dense = Preparation.fit(X, n_components), Preparation.fit(csr_array(X.toarray()), n_components)
+    assert ours.apply(X).tobytes() == dense.apply(X.toarray()).tobytes()
+
+
+@pytest.mark.parametrize("n_components", [None, 2])
+def test_a_number_that_is_too_large_is_named_without_making_all_dense(n_components: int | None) -> None:
+    huge = csr_array(([1.0, 1e151], ([0, 150_000], [7, 190_000])), shape=(200_000, 200_000))
+    with pytest.raises(DataError, match=r"row 150000, feature 190000: expected a number up to 1e\+150"):
+        Preparation.fit(huge, n_components)
+    twice = csr_array((np.array([9e149, 9e149]), np.array([1, 1]), [0, 2]), (1, 3))
+    with pytest.raises(DataError, match=r"row 0, feature 1: .*; got 1\.8e\+150"):
+        Preparation.fit(twice, n_components)

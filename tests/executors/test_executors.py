@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rarenode.errors import ArgumentError, ExecutorError, Interrupted, WorkerLostError
-from rarenode.executors import ATTEMPTS, Executor, Here, OnRay, Processes, Task, make_executor
+from rarenode.executors import ATTEMPTS, Executor, Here, OnRay, Processes, Task, make_executor, worker
 from rarenode.executors import executor as module
 from tests.executors import work
 
@@ -242,3 +242,29 @@ class TestNames:
     def test_others_are_refused(self, on: str, jobs: int | None) -> None:
         with pytest.raises(ArgumentError):
             make_executor(on, jobs)
+
+
+class TestWorkerState:
+    def test_an_interrupt_reaches_a_task_that_waits_to_begin(self) -> None:
+        """Not the next one."""
+        state = worker._State()
+        state.receive()
+        state.interrupt()
+        assert not state.begin()
+        state.end()
+        state.receive()
+        assert state.begin()
+
+    def test_an_interrupt_without_a_task_does_nothing(self) -> None:
+        state = worker._State()
+        state.interrupt()
+        state.receive()
+        assert state.begin()
+
+    def test_one_that_is_running_is_interrupted(self) -> None:
+        state = worker._State()
+        state.receive()
+        assert state.begin()
+        with pytest.raises(KeyboardInterrupt):
+            state.interrupt()
+            time.sleep(1)

@@ -212,7 +212,7 @@ class TestCheckpoints:
 
     def test_a_record_that_another_process_has_written_meanwhile_is_kept(self, root: Path, tmp_path: Path) -> None:
         class Overtaken(Progress):
-            def start(self, title: str, total: float, done: float = 0) -> None:
+            def start(self, title: str, total: float, done: float = 0, least: float = 0) -> None:
                 write_record(tmp_path, *made_up(FIRST.cell, threads=7))
 
         assert run_tasks([FIRST], tmp_path, root=root, progress=Overtaken(quiet=True)).finished == [FIRST]

@@ -94,7 +94,8 @@ def test_a_pattern_and_other_suffixes(run: Run, data: list[Path], tmp_path: Path
     shutil.copy(data[0], data[0].with_suffix(".txt"))
     assert run.predict_to_folder(data[0].parent / "*.txt", out).files == 1
     assert {path.name for path in out.iterdir()} == {"part-1.csv", MANIFEST}
-    assert run.predict_to_folder(str(data[0].parent / "part-[23].*"), out, choice=Choice("cafa")).files == 2
+    with pytest.warns(RuntimeWarning, match=r"part-1.csv: made by another model or with other options"):
+        assert run.predict_to_folder(str(data[0].parent / "part-[23].*"), out, choice=Choice("cafa")).files == 2
     assert {path.name for path in out.iterdir()} == {"part-1.csv", "part-2.tsv", "part-3.tsv", MANIFEST}
 
 
@@ -224,3 +225,36 @@ class TestCommand:
             assert "--out must be a folder and end in /" in str(result.exception)
         result = command("predict", run.folder, data[0], "--out", f"{tmp_path}/out/", "--split", "test")
         assert "--split is for datasets of the catalogue" in str(result.exception)
+
+
+class TestOldOutputs:
+    def test_one_that_was_edited_is_made_again(
+        self, run: Run, data: list[Path], tmp_path: Path, predicted: list[str]
+    ) -> None:
+        """Also if it is as long as it was."""
+        out = tmp_path / "out"
+        run.predict_to_folder(data, out)
+        content = bytearray((out / data[0].name).read_bytes())
+        content[-3] ^= 1
+        (out / data[0].name).write_bytes(content)
+        predicted.clear()
+        run.predict_to_folder(data, out)
+        assert predicted == [data[0].name]
+        assert_as_alone(run, data, out, tmp_path)
+
+    def test_none_stays_whose_input_is_no_longer_usable(self, run: Run, data: list[Path], tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        run.predict_to_folder(data, out)
+        data[1].write_text("id\tother\na\t1\n")
+        with pytest.raises(DataError, match="1 of 3 files"):
+            run.predict_to_folder(data, out)
+        assert {path.name for path in out.iterdir()} == {data[0].name, data[2].name, MANIFEST}
+
+    def test_those_with_other_options_are_named(
+        self, run: Run, data: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        out = tmp_path / "out"
+        run.predict_to_folder(data, out)
+        with pytest.warns(RuntimeWarning, match=rf"{data[2].name}: made by another model or with other options"):
+            run.predict_to_folder(data[:2], out, min_confidence=0.1, progress=Progress())
+        assert f"2 files in {out} made from other input, by another model or with other" in capsys.readouterr().err

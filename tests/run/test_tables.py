@@ -21,7 +21,7 @@ from rarenode import Dataset, Run, Settings, read_arff
 from rarenode.errors import ArgumentError, DataError, FileFormatError, Interrupted, ResumeError
 from rarenode.hierarchy import write_hierarchy
 from rarenode.training import TrainedModel
-from tests.commands import LABELS, on_training_rows, succeed, write_arff
+from tests.commands import LABELS, on_training_rows, run, succeed, write_arff
 from tests.run.test_predictions import rows
 from tests.run.test_run import StopAt
 
@@ -230,15 +230,25 @@ def test_a_stopped_run_remembers_its_validation_rows(survey: Path, tmp_path: Pat
 HEARING = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
 
 
+DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is another thing there")
-def test_ctrl_c_in_the_shell(survey: Path, tmp_path: Path) -> None:
-    """polars, which reads the table, has its own way with Ctrl-C; a checkpoint is saved all the same."""
+@pytest.mark.parametrize(
+    ("begin", "number", "code"),
+    [(HEARING, signal.SIGINT, 130), (HEARING, signal.SIGTERM, 143), (DEAF, signal.SIGTERM, 143)],
+)
+def test_ctrl_c_in_the_shell(survey: Path, tmp_path: Path, begin: str, number: signal.Signals, code: int) -> None:
+    """polars, which reads the table, has its own way with Ctrl-C; a checkpoint is saved all the same.
+
+    So it is at the request of a scheduler, also in the background.
+    """
     out = tmp_path / "run"
-    code = f"{HEARING}; from rarenode.cli import main; main()"
+    program = f"{begin}; from rarenode.cli import main; main()"
     small = [word if word != "3" else "5000" for word in IN_SHELL]  # epochs
     rare = ["--patience", "5000", "--checkpoint-epochs", "5000", "--checkpoint-minutes", "60"]
     command = ["fit", survey, "--labels", "taxa", "--id", "image", "--out", out, *small, *rare]
-    python = [sys.executable, "-c", code]
+    python = [sys.executable, "-c", program]
     with subprocess.Popen([*python, *map(str, command)], stderr=subprocess.PIPE, text=True) as under_way:
         assert under_way.stderr is not None
         line = ""
@@ -246,10 +256,59 @@ def test_ctrl_c_in_the_shell(survey: Path, tmp_path: Path) -> None:
             line = under_way.stderr.readline()
             assert line, "it ended"
         time.sleep(1)
-        os.kill(under_way.pid, signal.SIGINT)
+        os.kill(under_way.pid, number)
         told = under_way.communicate(timeout=60)[1]
-    assert under_way.returncode == 130
+    assert under_way.returncode == code
     assert "--resume" in told
     assert "Traceback" not in told
     assert (out / "checkpoint.safetensors").exists()
     assert json.loads((out / "table.json").read_text())["options"] == {"labels": ["taxa"], "id": "image"}
+
+
+def test_names_of_columns_that_are_patterns_to_polars(tmp_path: Path) -> None:
+    odd = rows(60, 0).with_columns([pl.Series("x1", np.arange(60.0)), pl.Series("*", np.arange(60.0) ** 2)])
+    odd.write_parquet(tmp_path / "odd.parquet")
+    odd.rename({"*": "star"}).write_parquet(tmp_path / "plain.parquet")
+    for stream in (False, True):
+        how: dict[str, Any] = {"options": SURVEY | {"stream": stream}, "report": False}
+        run = Run.fit(tmp_path / "odd.parquet", tmp_path / f"{stream}", settings(), **how)
+        expected = Run.fit(tmp_path / "plain.parquet", tmp_path / f"plain {stream}", settings(), **how)
+        assert weights(run) == weights(expected)
+    odd.rename({"*": "^x.*$"}).write_parquet(tmp_path / "pattern.parquet")
+    for stream in (False, True):
+        with pytest.raises(DataError, match="begins with . and ends with . cannot be used; rename the column"):
+            Run.fit(tmp_path / "pattern.parquet", tmp_path / "no", settings(), options=SURVEY | {"stream": stream})
+
+
+def test_a_second_file_is_of_validation_rows_and_said_to_be(survey: Path, tmp_path: Path) -> None:
+    for number in (1, 2):
+        rows(40, number).write_csv(tmp_path / f"part-{number}.csv")
+    small = [word for word in IN_SHELL if word not in ("--holdout", "0.3")]
+    options = ["--labels", "taxa", "--id", "image", *small, "--no-report"]
+    done = run("fit", tmp_path / "part-1.csv", tmp_path / "part-2.csv", "--out", tmp_path / "run", *options)
+    assert f"validation rows: {tmp_path / 'part-2.csv'} (to train on both, name them together" in done.output
+    done = run("fit", survey, tmp_path / "part-1.csv", "--out", tmp_path / "other", *options)
+    assert f"validation rows: {tmp_path / 'part-1.csv'}\n" in done.output
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")
+def test_a_fold_whose_process_is_killed_continues_from_its_checkpoint(survey: Path, tmp_path: Path) -> None:
+    small = ["--model", "mlp", "--cv", "2", "--patience", "0", "--hidden-size", "8", "--epochs", "3000"]
+    small += ["--engine", "torch", "--checkpoint-epochs", "1"]
+    options = ["--labels", "taxa", "--id", "image", *small, "--no-report"]
+    program = f"{HEARING}; from rarenode.cli import main; main()"
+    command = [sys.executable, "-c", program, "fit", survey, "--out", tmp_path / "run", *options, "--jobs", "2"]
+    with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, text=True) as under_way:
+        while not (found := list((tmp_path / "run").glob(".fold-*/checkpoint.safetensors"))):
+            assert under_way.poll() is None
+            time.sleep(0.05)
+        assert found
+        children = Path(f"/proc/{under_way.pid}/task/{under_way.pid}/children").read_text().split()
+        os.kill(int(children[0]), signal.SIGKILL)
+        assert under_way.stderr is not None
+        lines = [next(line for line in under_way.stderr if "it is begun again" in line)]
+        time.sleep(3)
+        os.kill(under_way.pid, signal.SIGINT)
+        lines += under_way.stderr.readlines()
+    assert under_way.returncode == 130, lines
+    assert "stopped while folds were trained" in lines[-1]

@@ -692,6 +692,7 @@ PROJECTION_DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "many components": (edit(lambda r: r["preparation"]["projection"].update(components=2**31 - 1)), ARRAYS),
     "no component": (edit(lambda r: r["preparation"]["projection"].update(components=0)), RECORD + ".*components"),
     "a column of 0": (edit(lambda r: r["preparation"]["projection"]["largest"].__setitem__(0, 0)), RECORD),
+    "a tiny column": (edit(lambda r: r["preparation"]["projection"]["largest"].__setitem__(0, 1e-320)), RECORD),
     "a column less": (edit(lambda r: r["preparation"]["projection"]["largest"].pop()), ARRAYS),
     "a fill less": (edit(lambda r: r["preparation"]["fill"].pop()), RECORD + "preparation.fill has 7 values"),
     "a mean more": (edit(lambda r: r["preparation"]["mean"].append(0.0)), RECORD + "preparation.mean has 4 values"),

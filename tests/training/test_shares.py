@@ -19,7 +19,7 @@ def test_shares_of_rows_where_a_node_is_known(weighted: bool, partial: bool) -> 
     weights = np.linspace(0, 2, len(data), dtype=np.float32)
     if weighted:
         data = replace(data, sample_weight=weights)
-    expected, prior = [], []
+    expected, prior, counts = [], [], []
     for node in range(len(data.hierarchy)):
         has = knows = has_counting = knows_counting = 0.0
         for row in range(len(data)):
@@ -29,10 +29,15 @@ def test_shares_of_rows_where_a_node_is_known(weighted: bool, partial: bool) -> 
                 has_counting += (weight > 0) * data.Y[row, node]
                 knows_counting += weight > 0
         expected.append(has / knows)
+        counts.append((has, knows))
         prior.append(has_counting / knows_counting)
     np.testing.assert_allclose(node_shares(data), expected, rtol=1e-6)
     np.testing.assert_allclose(prior_of(data), prior)
-    smoothed = (np.array(expected) * len(data) + 0.5) / (len(data) + 1)
+    mean = float(weights.mean()) if weighted else 1.0
+    smoothed = [(positive / mean + 0.5) / (known / mean + 1) for positive, known in counts]
+    for node in range(len(data.hierarchy)):  # parents come first
+        for parent in data.hierarchy.parents(data.hierarchy.nodes[node]):
+            smoothed[node] = min(smoothed[node], smoothed[data.hierarchy.index[parent]])
     np.testing.assert_allclose(smoothed_shares(data), smoothed, rtol=1e-6)
 
 
@@ -52,3 +57,17 @@ def test_a_network_that_has_learned_nothing_predicts_the_shares(engine: str) -> 
     probs = train_network(data, chosen).model.compute(X).probs
     expected = smoothed_shares(data)  # closed labels: no child has a larger share than its parent
     np.testing.assert_allclose(probs, np.tile(expected, (len(X), 1)), rtol=1e-4)
+
+
+def test_a_node_that_is_known_where_it_is_present_does_not_lift_its_ancestors() -> None:
+    """Presence-only data: deepest nodes are present or unknown."""
+    data = rows()
+    tree = data.hierarchy
+    leaves = np.setdiff1d(np.arange(len(tree)), tree.edge_parents)
+    known = np.ones_like(data.Y)
+    known[:, leaves] = data.Y[:, leaves]
+    shares, expected = smoothed_shares(replace(data, known=known)), smoothed_shares(data)
+    inner = np.unique(tree.edge_parents)
+    np.testing.assert_allclose(shares[inner], expected[inner])
+    for parent, child in zip(tree.edge_parents, tree.edge_children, strict=True):
+        assert shares[child] <= shares[parent]

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from scipy.sparse import csr_array
 
-from rarenode import Hierarchy, RareNodeClassifier, Settings
+from rarenode import Hierarchy, RareNodeClassifier, Run, Settings
 from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.split import HierarchicalSplit, folds
 from rarenode.diagnosis.data_checks import examine
@@ -179,3 +179,11 @@ def test_a_sparse_matrix_with_unknown_labels_is_read(monkeypatch: pytest.MonkeyP
     assert theirs.known is not None
     assert np.array_equal(ours.known, theirs.known)
     assert np.array_equal(ours.Y, theirs.Y)
+
+
+def test_a_run_with_its_report(tmp_path: Path) -> None:
+    chosen = Settings(hidden_size=8, epochs=2, n_trees=3, cv=2, n_jobs=1)
+    ours, theirs = (Run.fit(each, tmp_path / name, chosen) for each, name in ((sparse(rows()), "a"), (rows(), "b")))
+    pages = [(run.folder / "report.html").stat().st_size for run in (ours, theirs)]
+    assert pages[0] == pytest.approx(pages[1], rel=0.01)
+    assert str(ours.evaluate()) == str(theirs.evaluate())

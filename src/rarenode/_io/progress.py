@@ -32,12 +32,20 @@ class Progress:
         self.stream = sys.stderr if stream is None else stream
         self.seconds_between = seconds_between
         self._bar: Any = None
-        self._total = self._first = self._done = 0.0
+        self._total = self._first = self._done = self._least = 0.0
         self._began = self._shown = monotonic()
 
-    def start(self, title: str, total: float, done: float = 0) -> None:
-        """Begin a task of ``total`` units, of which some may be done already; the title is shown beside the bar."""
+    def start(self, title: str, total: float, done: float = 0, least: float = 0) -> None:
+        """Begin a task; the title is shown beside the bar.
+
+        Args:
+            title: of the task.
+            total: its units.
+            done: units that are done already.
+            least: units to be done before the time left is estimated, where the first ones take longer.
+        """
         self.stop()
+        self._least = least
         self._total, self._first, self._done = total, done, done
         self._began = self._shown = monotonic()
         if self.quiet:
@@ -112,8 +120,9 @@ class Progress:
 
     @property
     def left(self) -> str:
-        """The time that remains at this rate, such as ``0:01:30 left``."""
-        if self._done <= self._first or self._done >= self._total:
+        """The time that remains at this rate, such as ``0:01:30 left``; empty as long as too little is done to say."""
+        done = self._done - self._first
+        if done <= 0 or done < self._least or self._done >= self._total:
             return ""
         return f"{timedelta(seconds=round((self._total - self._done) / self.rate))} left"
 

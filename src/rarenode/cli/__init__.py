@@ -6,8 +6,8 @@ import os
 import signal
 import sys
 
-INTERRUPTED = 130
-"""The exit code after Ctrl-C, as shells have it."""
+INTERRUPTED, TERMINATED = 130, 143
+"""The exit codes after Ctrl-C and SIGTERM, as shells have them."""
 
 
 def main() -> None:
@@ -17,8 +17,10 @@ def main() -> None:
     try:
         if is_usual:
             signal.signal(signal.SIGINT, _stop)
+        from rarenode._io.interrupts import terminate_as_interrupt  # noqa: PLC0415
         from rarenode.cli.app import run  # noqa: PLC0415 (it takes a second)
 
+        terminate_as_interrupt()
         if is_usual:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         run()

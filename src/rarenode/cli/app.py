@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from rarenode.cli import INTERRUPTED, data, demo, doctor, evaluate, fit, hierarchy, paper, predict, report
+from rarenode._io.interrupts import is_terminated
+from rarenode.cli import INTERRUPTED, TERMINATED, data, demo, doctor, evaluate, fit, hierarchy, paper, predict, report
 from rarenode.cli.console import print_error, print_warning
 from rarenode.cli.options import CommandWithOldNames
 from rarenode.errors import Interrupted, RarenodeError
@@ -39,6 +40,7 @@ Exit codes:
   2    a command or option that does not exist or has an impossible value
   3    doctor has warnings, and no errors
   130  interrupted by Ctrl-C
+  143  ended by SIGTERM, which otherwise does what Ctrl-C does
 """,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -93,7 +95,7 @@ def run() -> None:
             _flush()
     except Interrupted as error:
         print_error(error)
-        sys.exit(INTERRUPTED)
+        sys.exit(TERMINATED if is_terminated() else INTERRUPTED)
     except (RarenodeError, OSError) as error:
         print_error(error)
         sys.exit(1)
@@ -103,6 +105,7 @@ def run() -> None:
     except SystemExit as ending:
         if ending.code == INTERRUPTED:  # Ctrl-C in a command, which typer ends without a word
             print_error("interrupted")
+            sys.exit(TERMINATED if is_terminated() else INTERRUPTED)
         raise
 
 

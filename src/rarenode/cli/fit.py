@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,8 +22,9 @@ def fit(
         str,
         typer.Argument(
             metavar="DATA",
-            help="A table (.csv, .tsv, .parquet, .arrow), a pattern of tables, an ARFF file, a folder or zip archive "
-            "of pictures in folders that name their labels, or a name from `rarenode data list`.",
+            help="A table (.csv, .tsv, .parquet, .arrow), a pattern of tables in quotes ('parts/*.parquet'), an ARFF "
+            "file, a folder or zip archive of pictures in folders that name their labels, or a name from `rarenode "
+            "data list`.",
             show_default=False,
         ),
     ],
@@ -137,6 +139,10 @@ def fit(
     base = stored if stored is not None and preset is None else _preset(preset or "best", data, encoder)
     chosen = base.changed(in_file, **settings)
     progress = Progress(quiet)
+    if valid is not None:
+        same = re.sub(r"\d+", "", data) == re.sub(r"\d+", "", valid)
+        hint = " (to train on both, name them together by a pattern in quotes)" if same else ""
+        progress.line(f"validation rows: {valid}{hint}")
     callback = ShowProgress(progress)
     run = Run.fit(
         data,

@@ -206,7 +206,10 @@ class Settings(BaseModel):
             try:
                 super().__init__(**values)
             except ValidationError as error:
-                raise ArgumentError(explain(error, type(self))) from None
+                message = explain(error, type(self))
+                if message.partition(":")[0] in ZERO_IS_NONE:
+                    message = message.replace("; got", ", or 0; got")
+                raise ArgumentError(message) from None
 
     @field_validator("patience", "cv", "checkpoint_minutes", "n_components", mode="before")
     @classmethod
@@ -414,7 +417,7 @@ LATER = (
     "blend", "guaranteed_recall", "output_bias", "n_components",
 )  # fmt: skip
 """Settings that came after the first runs were saved, whose files know their fingerprint without them."""
-BEFORE: Mapping[str, Any] = MappingProxyType({"blend": "geometric", "output_bias": "random"})
+BEFORE: Mapping[str, Any] = MappingProxyType({"blend": "geometric", "output_bias": "random", "n_components": None})
 """What files without a later setting mean, where that is not its default."""
 
 

@@ -265,15 +265,28 @@ def _is_sparse(X: Any) -> bool:
 
 def _check(X: Any, features: int | None) -> Any:
     # Sums over rows depend on the order in memory, to the last bit.
-    raw: Any = X.tocsr().astype(np.float64) if _is_sparse(X) else np.asarray(X, dtype=np.float64, order="C")
+    raw: Any = _summed(X) if _is_sparse(X) else np.asarray(X, dtype=np.float64, order="C")
     if raw.ndim != 2 or (features is not None and raw.shape[1] != features):
         raise DataError(f"features must have the shape (rows, {features or 'features'}); got {raw.shape}")
     values = raw.data if _is_sparse(raw) else raw
-    if (np.abs(values) > LARGEST).any():
-        dense = raw.toarray() if _is_sparse(raw) else raw
-        row, column = np.argwhere(np.abs(dense) > LARGEST)[0].tolist()
+    wrong = np.argwhere(np.abs(values) > LARGEST)
+    if len(wrong):
+        place = tuple(wrong[0].tolist())
+        row, column = place if not _is_sparse(raw) else _cell(raw, *place)
         raise DataError(
             f"row {row}, feature {column}: expected a number up to {LARGEST:.0e}, or NaN for a missing one; "
-            f"got {dense[row, column]}"
+            f"got {values[place]}"
         )
+    return raw
+
+
+def _cell(X: Any, place: int) -> tuple[int, int]:
+    """Row and column of a number of a sparse matrix."""
+    return int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
+
+
+def _summed(X: Any) -> Any:
+    """A copy as CSR in double precision, each cell once."""
+    raw = X.tocsr().astype(np.float64, copy=True)
+    raw.sum_duplicates()
     return raw

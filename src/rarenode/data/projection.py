@@ -18,6 +18,8 @@ from threadpoolctl import threadpool_limits
 
 OVERSAMPLED, POWERS = 20, 4
 """Directions beyond those that are kept, and power iterations, of the randomised decomposition."""
+SMALLEST = 1e-300
+"""A column whose values are all smaller is as if they were 0: others divided by them may overflow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +38,7 @@ class Projection:
     """
 
     largest: NDArray[np.float64]
-    """(columns,): the largest absolute value of each; 1 where all are 0."""
+    """(columns,): the largest absolute value of each; 1 where all are next to 0."""
     directions: NDArray[np.float32]
     """(columns, components): orthonormal columns."""
 
@@ -44,7 +46,7 @@ class Projection:
     def fit(cls, X: csr_array, components: int, seed: int = 0) -> Self:
         """Find the directions in sparse training rows without missing values; fewer if there are fewer rows."""
         largest = np.asarray(abs(X).max(axis=0).toarray(), dtype=np.float64).ravel()
-        largest[largest == 0] = 1.0
+        largest[largest < SMALLEST] = 1.0
         rows = _scaled(X, largest)
         components = min(components, *rows.shape)
         wide = min(components + OVERSAMPLED, *rows.shape)
@@ -77,12 +79,18 @@ def _scaled(X: Any, largest: NDArray[np.float64]) -> csr_array:
     """Columns divided by their largest value, rows of length 1; a row of zeros stays as it is."""
     rows = csr_array(X, dtype=np.float64, copy=True)
     rows.sum_duplicates()
-    rows.data /= largest[rows.indices]
     each = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    # Scaled twice, so that squares neither overflow nor vanish.
-    top = np.zeros(rows.shape[0])
-    np.maximum.at(top, each, np.abs(rows.data))
-    rows.data /= np.where(top > 0, top, 1.0)[each]
+    # Before columns and squares, so that neither overflows or vanishes.
+    _divide_by_top(rows, each)
+    rows.data /= largest[rows.indices]
+    _divide_by_top(rows, each)
     length = np.sqrt(np.bincount(each, rows.data**2, minlength=rows.shape[0]))
     rows.data /= np.where(length > 0, length, 1.0)[each]
     return rows
+
+
+def _divide_by_top(rows: csr_array, each: NDArray[np.int64]) -> None:
+    """Divide rows by their largest absolute value; ``each`` is the row of each number."""
+    top = np.zeros(rows.shape[0])
+    np.maximum.at(top, each, np.abs(rows.data))
+    rows.data /= np.where(top > 0, top, 1.0)[each]

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Event, Thread
+from threading import Lock, Thread
 from time import sleep
 from typing import IO, Any
 
@@ -122,12 +122,13 @@ def serve() -> None:
     results = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a task prints is no result
     tasks: SimpleQueue[tuple[Parcel, Path | None] | None] = SimpleQueue()
-    is_busy = Event()
-    Thread(target=_listen, args=(sys.stdin.buffer, tasks, is_busy), daemon=True).start()
+    state = _State()
+    Thread(target=_listen, args=(sys.stdin.buffer, tasks, state), daemon=True).start()
     while (received := tasks.get()) is not None:
-        is_busy.set()
-        outcome = call(*received)
-        is_busy.clear()
+        outcome = Outcome(error=Interrupted("stopped"))
+        if state.begin():
+            outcome = call(*received)
+        state.end()
         try:
             send(outcome, results)
         except OSError:  # nobody waits for it any more
@@ -142,19 +143,54 @@ def send(message: Any, stream: IO[bytes]) -> None:
     stream.flush()
 
 
-def _listen(stream: IO[bytes], tasks: SimpleQueue[Any], is_busy: Event) -> None:
+class _State:
+    """Whether a task is running here, or waits to be begun."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._waiting = 0
+        self._is_busy = self._is_stopped = False
+
+    def receive(self) -> None:
+        """A task has come."""
+        with self._lock:
+            self._waiting += 1
+
+    def begin(self) -> bool:
+        """Whether the task that waits is to be run: not if it was interrupted before."""
+        with self._lock:
+            self._waiting -= 1
+            self._is_busy = not self._is_stopped
+            self._is_stopped = False
+            return self._is_busy
+
+    def end(self) -> None:
+        """The task is over."""
+        with self._lock:
+            self._is_busy = False
+
+    def interrupt(self) -> None:
+        """Interrupt the task that is running, or else keep the one that waits from running."""
+        with self._lock:
+            if self._is_busy:
+                _thread.interrupt_main()
+            elif self._waiting:
+                self._is_stopped = True
+
+
+def _listen(stream: IO[bytes], tasks: SimpleQueue[Any], state: _State) -> None:
     """Receive tasks while one is running; an interrupt is for that one."""
     while True:
         try:
             message = pickle.load(stream)  # noqa: S301 (from the process that started this one)
         except (EOFError, OSError, pickle.UnpicklingError):
             break
-        if message is not INTERRUPT:
+        if message is INTERRUPT:
+            state.interrupt()
+        else:
+            state.receive()
             tasks.put(message)
-        elif is_busy.is_set():
-            _thread.interrupt_main()
     tasks.put(None)
-    if is_busy.is_set():
-        _thread.interrupt_main()
+    state.interrupt()
     sleep(GRACE)
     os._exit(1)

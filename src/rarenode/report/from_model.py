@@ -12,6 +12,7 @@ from scipy.special import entr
 
 from rarenode._io.text import counted
 from rarenode.diagnosis import NodeDiagnosis, diagnose
+from rarenode.hierarchy.labels import dense_rows
 from rarenode.metrics import cafa_scores, hierarchical_scores_by_aspect, node_scores, summary
 from rarenode.metrics.average_precision import average_precision, precision_at_recalls
 from rarenode.metrics.bootstrap import deviations_over_rows
@@ -92,7 +93,7 @@ def report_on_predictions(
 
     Args:
         model: the model of the card.
-        Y: labels (rows, nodes).
+        Y: labels (rows, nodes), dense or sparse.
         output: the probabilities of these rows and, where known, the highest probability of any member and the
             uncertainty.
         name: the name of the run.
@@ -110,7 +111,7 @@ def report_on_predictions(
     Raises:
         ArgumentError: there are not as many pictures as rows.
     """
-    probs = output.probs
+    probs, Y = output.probs, dense_rows(Y)
     decided = thresholds.decide(probs, model.hierarchy)
     scored, rule = model.scored, (thresholds.rule or "each node by its own threshold").replace("_", " ")
     nodes = diagnose(

@@ -63,6 +63,7 @@ def fit_in_folder(
     executor = make_executor(on, jobs)
     require_free(run, resume)
     stored = run.files.settings() if resume else None
+    resolve_device((settings or stored or Settings()).device)  # before any data are read
     if resume and options is None and hierarchy is None:
         start = run.files.start()
         options, hierarchy = start.options, start.hierarchy

@@ -331,10 +331,10 @@ def _write_parquet(parts: Iterable[Predictions], path: Path, choice: Choice) -> 
 
     def pull(columns: list[str] | None, predicate: Any, n_rows: int | None, batch: int | None) -> Iterator[Any]:
         nonlocal lines
-        yield first if columns is None else first.select(columns)
+        yield first if columns is None else first[columns]
         for frame in frames:
             lines += len(frame)
-            yield frame if columns is None else frame.select(columns)
+            yield frame if columns is None else frame[columns]
 
     with path.open("wb") as file:  # polars takes no path that is not UTF-8
         try:

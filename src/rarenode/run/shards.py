@@ -7,8 +7,10 @@ started again, leaves out those whose input, model and options are still the sam
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from time import monotonic
@@ -66,6 +68,8 @@ class Shard(BaseModel):
     input_sha256: Sha256
     bytes: Count
     """Of the output."""
+    sha256: Sha256
+    """Of the output."""
     rows: Count
     lines: Count
     without_labels: Count
@@ -111,8 +115,16 @@ def predict_into_folder(
         executor.expect(len(todo))
         try:
             with executor:
-                for result in executor.run(todo):
-                    work.collect(todo[result.task], result)
+                try:
+                    for result in executor.run(todo):
+                        work.collect(todo[result.task], result)
+                except KeyboardInterrupt:
+                    executor.interrupt()
+                    while executor.running:
+                        for result in executor.wait(1.0):
+                            with suppress(KeyboardInterrupt):
+                                work.collect(todo[result.task], result)
+                    raise
         except KeyboardInterrupt:
             raise Interrupted(
                 "stopped; files that are done are kept, and the same command continues from there"
@@ -192,14 +204,37 @@ class _Work:
         except (OSError, ValidationError) as error:
             what = explain(error, Manifest) if isinstance(error, ValidationError) else str(error)
             raise FileFormatError(path, None, f"{what}; remove it to predict all files again") from None
-        if before.made_with != self.made_with:
-            return {}
-        return {name: shard for name, shard in before.files.items() if self._is_same(name, shard)}
+        is_same_way = before.made_with == self.made_with
+        done = {name: shard for name, shard in before.files.items() if is_same_way and self._is_same(name, shard)}
+        self._remove_old(before.files.keys() - done.keys())
+        return done
 
     def _is_same(self, name: str, shard: Shard) -> bool:
         output, source = self.out / name, self.planned.get(name)
-        is_there = is_file(output) and output.stat().st_size == shard.bytes
+        is_there = is_file(output) and output.stat().st_size == shard.bytes and _sha256(output) == shard.sha256
         return is_there and (source is None or _sha256(source) == shard.input_sha256)
+
+    def _remove_old(self, names: Set[str]) -> None:
+        """Remove outputs that are going to be made again, so that none stays beside new ones if that fails.
+
+        Those of files that are not named now stay, with a warning.
+        """
+        there = sorted(name for name in names if is_file(self.out / name))
+        again = [name for name in there if name in self.planned]
+        if again:
+            why = "made from other input, by another model or with other options: made again"
+            self.progress.line(f"{counted(len(again), 'file')} in {self.out} {why}")
+        for name in again:
+            (self.out / name).unlink()
+        rest = [name for name in there if name not in self.planned]
+        if rest:
+            more = f" and {len(rest) - 1} more" if len(rest) > 1 else ""
+            warnings.warn(
+                f"{self.out / rest[0]}{more}: made by another model or with other options, or changed since, and not "
+                "made again, because its input is not named",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     def tasks(self, executor: Executor) -> dict[Task, str]:
         """A task for each file that is not done, and the name of its output."""
@@ -223,7 +258,9 @@ class _Work:
                 memory=PROGRAM + 2 * size + BYTES_A_CELL * CELLS_AT_A_TIME,
             )
             tasks[task] = name
-        self.progress.start("predicting", len(self.planned), self.skipped)
+        # Workers start while the first files wait.
+        least = 0 if executor.here else 3 * executor.room
+        self.progress.start("predicting", len(self.planned), self.skipped, least)
         return tasks
 
     def collect(self, name: str, result: Result) -> None:
@@ -303,7 +340,8 @@ def predict_shard(
         root=None,
         progress=Progress(quiet=True),
     )
-    return Shard(input=str(source), input_sha256=digest, bytes=output.stat().st_size, **written._asdict())
+    size = output.stat().st_size
+    return Shard(input=str(source), input_sha256=digest, bytes=size, sha256=_sha256(output), **written._asdict())
 
 
 def _sha256(path: Path) -> str:

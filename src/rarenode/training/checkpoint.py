@@ -11,11 +11,8 @@ If a checkpoint cannot be written, the one before stays, and training continues.
 from __future__ import annotations
 
 import os
-import signal
-import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -199,35 +196,3 @@ class Checkpoints:
 def remove_checkpoint(folder: Path | str) -> None:
     """Remove the checkpoint of a training whose model is saved."""
     Path(folder, FILE).unlink(missing_ok=True)
-
-
-@contextmanager
-def hold_interrupts() -> Iterator[Callable[[], None]]:
-    """Yield a function that raises KeyboardInterrupt if Ctrl-C has been pressed.
-
-    Python raises KeyboardInterrupt wherever it happens to be. In the middle of a step some parameters are updated and
-    others not, and such a state must never be saved. So the first Ctrl-C waits for a safe moment; the second acts at
-    once. Outside the main thread Python delivers no Ctrl-C, and a program with its own handler keeps it: then nothing
-    is deferred, and the function does nothing.
-    """
-    pressed = False
-
-    def note(signal_number: int, frame: object) -> None:
-        nonlocal pressed
-        if pressed:
-            raise KeyboardInterrupt
-        pressed = True
-
-    def release() -> None:
-        if pressed:
-            raise KeyboardInterrupt
-
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    holds = in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if holds:
-        signal.signal(signal.SIGINT, note)
-    try:
-        yield release
-    finally:
-        if holds:
-            signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from rarenode._io.arrays import Arrays
 from rarenode._io.files import sole_use
+from rarenode._io.interrupts import hold_interrupts
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
 from rarenode.data.stored import StoredFeatures
@@ -37,7 +38,7 @@ from rarenode.objective.loss import Reduction
 from rarenode.resampling import make_resampler
 from rarenode.resampling.resampler import Resampler
 from rarenode.training.callbacks import Callback, EpochRecord, Plan
-from rarenode.training.checkpoint import Checkpoints, Position, TrainingKey, hold_interrupts
+from rarenode.training.checkpoint import Checkpoints, Position, TrainingKey
 from rarenode.training.shares import smoothed_shares
 
 BEST = "best."

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from rarenode.config.choices import Rule
 from rarenode.data.preparation import Categories, Preparation
-from rarenode.data.projection import Projection
+from rarenode.data.projection import SMALLEST, Projection
 from rarenode.hierarchy import Hierarchy, Terms
 from rarenode.models.encoder import SUMS
 from rarenode.models.model import Layout
@@ -84,7 +84,7 @@ class ProjectionRecord(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
-    largest: tuple[Annotated[float, Field(gt=0)], ...]
+    largest: tuple[Annotated[float, Field(ge=SMALLEST)], ...]
     components: Annotated[int, Field(ge=1, lt=2**31)]
 
 

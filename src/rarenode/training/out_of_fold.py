@@ -200,7 +200,8 @@ def _trained_folds(
         task = Task(
             name=title,
             function=_train_fold,
-            arguments=(settings, kept, held_out, {**how, "folder": None, "encoder": None, **here}),
+            # Begun again after a loss, a task continues from the checkpoint that the first attempt left.
+            arguments=(settings, kept, held_out, {**how, "folder": None, "encoder": None, "resume": True, **here}),
             shared=given,
             threads=settings.n_jobs if (settings.n_jobs or 0) > 0 else None,
             gpus=int(settings.device.startswith("cuda")),
@@ -208,6 +209,8 @@ def _trained_folds(
             folder=None if folder is None else folder / f"{FOLD}{number}",
         )
         tasks[task] = held_out
+    if not how.get("resume"):
+        _require_new([task.folder for task in tasks if task.folder is not None])
     executor.expect(k)
     try:
         with executor:
@@ -251,6 +254,20 @@ def _train_fold(
         replace(model, encoder=own, fingerprints={**model.fingerprints, **fingerprints}).save(folder)
         remove_checkpoint(folder)
     return _Fold(found, best_epoch(model))
+
+
+def _require_new(parts: Sequence[Path]) -> None:
+    """Make sure that no earlier training has left anything in the folders of folds.
+
+    Raises:
+        ResumeError: one has.
+    """
+    left = next((path for part in parts for path in (part / RECORD, part / CHECKPOINT) if path.exists()), None)
+    if left is not None:
+        raise ResumeError(
+            f"{left} is of a training that was not finished. Set resume (--resume) to continue it, or remove "
+            f"{left.parent} to begin anew"
+        )
 
 
 def _require_weight(data: Dataset, rows: Indices, which: str) -> None:

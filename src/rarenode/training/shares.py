@@ -37,6 +37,16 @@ def node_shares(data: Dataset) -> NDArray[np.float64]:
 
 
 def smoothed_shares(data: Dataset) -> NDArray[np.float64]:
-    """`node_shares` with half a row more that has each node, and half a row that has not: above 0 and below 1."""
-    rows = len(data)
-    return (node_shares(data) * rows + 0.5) / (rows + 1)
+    """(nodes,): shares with half a row more that has each node, and half a row that has not: above 0 and below 1.
+
+    Of the rows where a node is known, by their weights, of which the mean is taken to be 1. No child has a larger share
+    than its parents: what is known of a child in few rows says nothing about a parent that is known in many.
+    """
+    weights = np.ones(len(data)) if data.sample_weight is None else data.sample_weight.astype(np.float64)
+    weights = weights / max(weights.mean(), 1e-30)
+    known = weights.sum() if data.known is None else weighted_sums(weights, data.known)
+    shares = (weighted_sums(weights, data.Y) + 0.5) / (known + 1.0)
+    hierarchy = data.hierarchy
+    for parent, child in zip(hierarchy.edge_parents.tolist(), hierarchy.edge_children.tolist(), strict=True):
+        shares[child] = min(shares[child], shares[parent])  # edges are sorted by parents, which come before children
+    return shares

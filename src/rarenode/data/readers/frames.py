@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from polars.selectors import by_name
 
 from rarenode._io.delimited import check_header, guess_delimiter, header_names, read_records, read_text, suffix_of
 from rarenode._io.files import identity, is_dir, is_file, require_unchanged
@@ -129,7 +130,7 @@ def _joined(paths: list[Path], frames: list[pl.DataFrame]) -> pl.DataFrame:
     columns = []
     for name in frames[0].columns:
         try:
-            columns.append(pl.concat([frame.select(name) for frame in frames], how="vertical_relaxed")[name])
+            columns.append(pl.concat([frame[name].to_frame() for frame in frames], how="vertical_relaxed")[name])
         except pl.exceptions.PolarsError:
             kinds = " and ".join(dict.fromkeys(str(frame[name].dtype) for frame in frames))
             raise DataError(f"{paths[0]} and the other files: column {name!r} contains {kinds}") from None
@@ -207,6 +208,7 @@ def schema_of(sources: Sequence[Any]) -> Table:
         what = "the data frame" if other is None else other
         raise DataError(f"{what}: only Parquet and Arrow files can be streamed (--stream); convert it to Parquet")
     frames = [pl.DataFrame(schema=_scan(path).collect_schema()) for path in paths]
+    _refuse_patterns(frames[0].columns)
     for path, frame in zip(paths[1:], frames[1:], strict=True):
         _check_same_columns(paths[0], frames[0].columns, path, frame.columns)
     return Table(frames[0], tuple((path, 0) for path in paths))
@@ -218,14 +220,22 @@ def _read(path: Path, text_columns: TextColumns, columns: Sequence[str] | None) 
         frame, delimiter = _read_text_frame(path, text_columns)
         return _without_missing(frame), delimiter
     scanned = _scan(path)
-    return _without_missing(_collect(path, scanned if columns is None else scanned.select(columns))), None
+    return _without_missing(_collect(path, scanned if columns is None else scanned.select(by_name(*columns)))), None
 
 
 def _without_missing(frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with text columns stripped of blanks, and null where a value is missing."""
-    text = [name for name, kind in frame.schema.items() if kind in (pl.String, pl.Categorical, pl.Enum)]
-    stripped = frame.with_columns(pl.col(text).cast(pl.String).str.strip_chars())
-    return stripped.with_columns(pl.when(~pl.col(text).is_in(MISSING)).then(pl.col(text)))
+    _refuse_patterns(frame.columns)
+    text = [frame[name] for name, kind in frame.schema.items() if kind in (pl.String, pl.Categorical, pl.Enum)]
+    stripped = [column.cast(pl.String).str.strip_chars() for column in text]
+    return frame.with_columns([column.set(column.is_in(MISSING), None) for column in stripped])
+
+
+def _refuse_patterns(names: Sequence[str]) -> None:
+    """Refuse names such as ^a.*$, which polars takes for patterns wherever it expects the name of a column."""
+    odd = next((name for name in names if name.startswith("^") and name.endswith("$")), None)
+    if odd is not None:
+        raise DataError(f"column {odd!r}: a name that begins with ^ and ends with $ cannot be used; rename the column")
 
 
 def _collect(path: Path, scanned: pl.LazyFrame) -> pl.DataFrame:
