@@ -9,6 +9,7 @@ two times, in turns; a ratio above 1 means that side by side is faster.
 from __future__ import annotations
 
 import time
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,4 @@ def show(records: list[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    from bench import side_by_side  # tasks must be in a module that workers can import
-
-    show(side_by_side.run())
+    show(import_module("bench.side_by_side").run())  # tasks must be in a module that workers can import
