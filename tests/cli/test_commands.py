@@ -51,7 +51,7 @@ class TestFit:
             "checkpoint_epochs": 1, "checkpoint_minutes": 2.0, "encoder": "vit", "image_size": 64,
             "train_encoder": False, "encoder_learning_rate": 0.01, "encoder_batchnorm": "frozen",
             "augmentation": "flip", "precision": "float32", "blend": "learned", "guaranteed_recall": 0.8,
-            "compile": False,
+            "compile": False, "output_bias": "random", "n_components": 50,
         }  # fmt: skip
         assert set(expected) == set(Settings.model_fields) - {"cv"}
         for name, value in expected.items():

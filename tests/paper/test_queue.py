@@ -92,11 +92,12 @@ class TestWhatIsMissing:
     def test_a_record_that_lacks_decisions_of_any_spec_is(self, tmp_path: Path) -> None:
         """The cell is in two specs, and each of them has decisions that the other does not have."""
         specs = load_spec("decisions"), load_spec("recipes")
-        best = cell(specs[0], "cellcycle_FUN", "best", 0)
-        assert best == cell(specs[1], "cellcycle_FUN", "best", 0)
+        name = "network and forest"
+        best = cell(specs[0], "cellcycle_FUN", name, 0)
+        assert best == cell(specs[1], "cellcycle_FUN", name, 0)
         write_record(tmp_path, decided_record(best, *map(decided, specs[1].decisions)))
         (found,) = (each.task for each in make_queue(tmp_path, []) if each.task.cell == best)
-        assert set(found.decisions) == {*specs[0].decisions_of("best"), *specs[1].decisions_of("best")}
+        assert set(found.decisions) == {*specs[0].decisions_of(name), *specs[1].decisions_of(name)}
         write_record(tmp_path, decided_record(best, *map(decided, found.decisions)))
         assert best not in [each.task.cell for each in make_queue(tmp_path, [])]
 

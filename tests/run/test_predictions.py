@@ -26,6 +26,7 @@ from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFi
 from rarenode.hierarchy import Terms
 from rarenode.run import predicting as module
 from rarenode.run.predictions import Choice, Layout, Predictions, write_predictions
+from rarenode.thresholds import Thresholds
 from tests import oracles
 from tests.commands import on_training_rows
 from tests.strategies import hierarchies
@@ -327,7 +328,10 @@ def test_a_csv_file_for_a_spreadsheet(run: Run, new: Path, tmp_path: Path) -> No
 
 def test_rows_without_labels_are_counted(run: Run, new: Path, tmp_path: Path) -> None:
     assert run.predict_to_file(new, tmp_path / "p.csv").without_labels == 0
-    assert run.predict_to_file(new, tmp_path / "p.csv", min_confidence=1.0).without_labels == 23
+    # A node that all training rows have is certain, so the threshold is one that nothing reaches.
+    nothing = run.model.with_thresholds(Thresholds(np.full(len(run.model.hierarchy), np.inf), "add_ancestors", "none"))
+    nothing.save(tmp_path / "nothing")
+    assert Run(tmp_path / "nothing").predict_to_file(new, tmp_path / "p.csv").without_labels == 23
 
 
 def test_the_data_are_not_overwritten(run: Run, new: Path, tmp_path: Path) -> None:

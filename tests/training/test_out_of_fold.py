@@ -414,7 +414,7 @@ def test_rows_that_were_held_out_of_a_finished_fold_must_be_the_same_too(tmp_pat
 
 
 def test_a_checkpoint_is_not_overwritten_without_resume(second_fold: Path) -> None:
-    with pytest.raises(ResumeError, match=r"fold-2.*not finished"):
+    with pytest.raises(ResumeError, match=r"fold-1.*not finished"):
         cross_fit(rows(), settings(cv=2), folder=second_fold)
 
 
