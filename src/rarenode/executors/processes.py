@@ -45,6 +45,8 @@ class Processes(Executor):
         return max(1, available_threads() // self.room)
 
     def _begin(self, task: Task) -> None:
+        if not self._workers:  # all at once: the first one reads its task only when it has imported this package
+            self._workers = [_Worker(self._messages) for _ in range(self.room)]
         worker = next((each for each in self._workers if each.task is None), None)
         key = None if task.shared is None else self._key(task.shared)
         try:
