@@ -1,5 +1,7 @@
 """rarenode against what a user would pick instead: time to the same F1, F1 of whole methods, and memory.
 
+    python -m bench.rivals
+
 Two questions, on synthetic rows, one thread for everyone, each measurement in a process of its own:
 
 * How long does it take to train the same network (two hidden layers of 500 units, Adam, batches of 32) until it has
@@ -320,4 +322,7 @@ def measure_one(kind: str, name: str, value: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure_one(*sys.argv[2:5])))
+    if sys.argv[1:2] == ["--one"]:
+        print(json.dumps(measure_one(*sys.argv[2:5])))
+    else:
+        show(run())

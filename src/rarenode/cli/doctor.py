@@ -27,13 +27,13 @@ COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 @with_table_options()
 def doctor(
     data: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="DATA|RUN",
             help="Data to train on, or the folder of a `rarenode fit`, or of a model that Python saved (`save`).",
             show_default=False,
         ),
-    ],
+    ] = None,
     others: Annotated[
         list[str] | None,
         typer.Argument(
@@ -64,6 +64,12 @@ def doctor(
     ] = None,
     most: Annotated[int, typer.Option(metavar="N", help="Of RUN: rows and nodes to suggest.", min=1)] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    environment: Annotated[
+        bool,
+        typer.Option(
+            "--environment", help="Describe this machine and installation, for a report of a problem; no DATA or RUN."
+        ),
+    ] = False,
     root: Root = None,
     *,
     table: dict[str, Any],
@@ -103,7 +109,15 @@ def doctor(
       rarenode doctor train.csv test.csv --labels 'level_*' --hierarchy taxonomy.csv
       rarenode doctor runs/survey test.csv
       rarenode doctor runs/survey unlabelled.csv --json
+      rarenode doctor --environment
     """
+    if environment:
+        if data is not None:
+            raise typer.BadParameter("it is about this machine, and takes no DATA or RUN", param_hint="--environment")
+        _doctor_environment(as_json)
+        return
+    if data is None:
+        raise typer.BadParameter("name data or a run, or choose --environment", param_hint="DATA|RUN")
     try:
         if (Path(data) / "model.json").is_file():
             _doctor_run(Path(data), others or [], table, most, as_json, root)
@@ -117,6 +131,34 @@ def doctor(
         findings = [asdict(each) for each in error_findings(error)]
         print(json.dumps({"name": data, "findings": findings}, indent=1))
         raise typer.Exit(1) from None
+
+
+def _doctor_environment(as_json: bool) -> None:
+    from rarenode.run.environment import describe_environment  # noqa: PLC0415 (torch takes a second to load)
+
+    found = describe_environment()
+    if as_json:
+        print(json.dumps(found.to_dict(), indent=1))
+        return
+    quota = "" if found.quota is None else f"; the container allows {found.quota:g}"
+    memory = "unknown" if found.memory_bytes is None else f"{found.memory_bytes / 2**30:.1f} GiB"
+    lines = {
+        "rarenode": found.rarenode,
+        "Python": found.python,
+        "system": found.system,
+        "processors": f"{found.processors}, {counted(found.threads, 'thread')} for a training{quota}",
+        "memory": memory,
+        "device": ", ".join((f"auto chooses {found.device}", *found.accelerators)),
+        "packages": ", ".join(f"{name} {version}" for name, version in found.packages.items()),
+        "not installed": ", ".join(found.absent),
+        "variables": ", ".join(f"{name}={value}" for name, value in found.variables.items()),
+        **{each.purpose: " - ".join(filter(None, (each.path, each.state))) for each in found.folders},
+    }
+    shown = Table(box=None, show_header=False)
+    for name, value in lines.items():
+        if value:
+            shown.add_row(Text(name, style="bold"), printable(value))
+    print_table(shown)
 
 
 def _doctor_data(
