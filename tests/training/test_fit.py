@@ -39,6 +39,12 @@ def test_any_other_focus_suits_one_member(changes: dict[str, Any]) -> None:
     assert fit_model(rows(), settings(epochs=1, thresholds="fixed", cv=None, **changes)).model.history
 
 
+@pytest.mark.parametrize(("changes", "name"), [({"compile": True}, "compile"), ({"precision": "bfloat16"}, "bfloat16")])
+def test_what_is_for_gpus_is_named_on_the_cpu(changes: dict[str, Any], name: str) -> None:
+    with pytest.warns(RuntimeWarning, match=f"{name}.* changes nothing on the CPU"):
+        fit_model(rows(), settings(epochs=1, thresholds="fixed", cv=None, **changes))
+
+
 # --- held-out rows ---------------------------------------------------------------------------------------------------
 
 

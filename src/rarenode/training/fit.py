@@ -83,6 +83,7 @@ def fit_model(
         "callback": callback,
     }
     _require_several_members(settings)
+    _warn_of_settings_for_gpus(settings, has_encoder=encoder is not None)
     _require_storable_names(data)
     data = require_labels(data, "training")
     weights = unusable_weights(data)
@@ -120,6 +121,15 @@ def _require_several_members(settings: Settings) -> None:
             f"focus={settings.focus!r} measures how much members disagree, and n_members=1 leaves nothing to compare; "
             "set n_members to 2 or more, or choose another focus"
         )
+
+
+def _warn_of_settings_for_gpus(settings: Settings, *, has_encoder: bool) -> None:
+    """Say which settings change nothing, since the training runs on the CPU."""
+    if resolve_device(settings.device) != "cpu":
+        return
+    idle = {"compile": settings.compile, "precision='bfloat16'": settings.precision == "bfloat16" and not has_encoder}
+    for name in (name for name, is_set in idle.items() if is_set):
+        warnings.warn(f"{name} changes nothing on the CPU, where this training runs", RuntimeWarning, stacklevel=3)
 
 
 def _require_enough_rows(data: Dataset, settings: Settings) -> None:
