@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +31,15 @@ def test_public_names_are_pinned_and_there() -> None:
 
 def test_the_version_is_that_of_the_package() -> None:
     assert rarenode.__version__ == version("rarenode")
+
+
+def test_the_version_is_that_of_the_newest_release_in_the_changelog_and_of_the_citation() -> None:
+    root = Path(__file__).parent.parent
+    releases = re.findall(r"^## (\d\S*) - (\S+)$", (root / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    citation = (root / "CITATION.cff").read_text(encoding="utf-8")
+    assert releases[0][0] == rarenode.__version__
+    assert f"\nversion: {rarenode.__version__}\n" in citation
+    assert f"\ndate-released: {releases[0][1]}\n" in citation
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
