@@ -20,6 +20,7 @@ import matplotlib as mpl
 import numba
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -110,6 +111,7 @@ def show(records: list[dict[str, Any]]) -> None:
                 ax.plot(xs, ys, style, label=f"{model}, last slope {steep:.2f}")
                 print(f"{what} by {axis}, {model}: slope of the last step {steep:.2f}")
             ax.set(xscale="log", yscale="log", xlabel=axis, ylabel=label if place == 0 else "")
+            ax.xaxis.set_minor_formatter(NullFormatter())  # an axis of one decade would have labels on labels
             ax.grid(alpha=0.3)
             ax.legend(fontsize="small")
     with mpl.rc_context({"svg.hashsalt": "scale", "svg.fonttype": "none"}):
