@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from polars.selectors import by_name
 
+from rarenode._io.cells import has_guards
 from rarenode._io.delimited import check_header, guess_delimiter, header_names, read_records, read_text, suffix_of
 from rarenode._io.files import identity, is_dir, is_file, require_unchanged
 from rarenode.data.features import frame_from_pandas
@@ -294,7 +295,7 @@ def _clean(path: Path) -> tuple[bytes, str, tuple[str, ...]]:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     delimiter = guess_delimiter(text, suffix_of(path))
-    if '"' in text:  # fields may contain delimiters and line breaks
+    if '"' in text or has_guards(text, delimiter):  # fields may contain delimiters and line breaks
         return _rewritten(path, delimiter)
     first, _, rest = text.partition("\n")
     names = header_names(first.split(delimiter))
