@@ -4,10 +4,10 @@
 A full disk or a killed process leaves the old file unchanged. Temporary names are unique, so two processes that write
 one file never mix their content: the last one to finish wins.
 
-Several files are not replaced in one instant. `replacing_together` replaces a record and the files that belong to it, such
-as a model's: the new files first wait under names that contain the checksum of the new record, then the record is
-replaced, then they get their own names. `belonging` finds the files of the record that is there, so that whoever reads them
-has either all old files or all new ones, also after a kill at any moment.
+Several files are not replaced in one instant. `replacing_together` replaces a record and the files that belong to it,
+such as those of a model: the new files first wait under names that contain the checksum of the new record, then the
+record is replaced, then they get their own names. `belonging` finds the files of the record that is there, so that
+whoever reads them has either all old files or all new ones, also after a kill at any moment.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ class Predictions:
         import polars as pl  # noqa: PLC0415
 
         name = "id" if self.id_name in OWN_COLUMNS else storable(self.id_name)
-        return {name: pl.Series([self.ids[row] for row in rows.tolist()], dtype=pl.String)}
+        return {name: pl.Series([storable(self.ids[row]) for row in rows.tolist()], dtype=pl.String)}
 
     def _chosen(self, choice: Choice) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         kept = self.probs >= choice.min_probability

@@ -524,6 +524,25 @@ def test_columns_of_data_frames_that_cannot_be_features(values: list[Any], told:
         Dataset.read(frame, labels="taxa")
 
 
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"a\ud800": [1, 2]}, "the name of the column 'a.ud800' is not valid Unicode text"),
+        ({"x": ["a\ud800", "b"]}, "column 'x': 'a.ud800' is not valid Unicode text"),
+    ],
+)
+def test_half_a_character_in_a_data_frame(columns: dict[str, list[Any]], told: str) -> None:
+    frame = pd.DataFrame(columns | {"taxa": ["Biota > Corals", "Biota > Sponges"]})
+    with pytest.raises(DataError, match=told):
+        Dataset.read(frame, labels="taxa")
+
+
+def test_half_a_character_in_an_index_is_stored() -> None:
+    frame = pd.DataFrame({"x": [1, 2], "taxa": ["Biota > Corals", "Biota > Sponges"]}, index=["a\ud800", "b"])
+    frame.index.name = "\ud800"
+    assert Dataset.read(frame, labels="taxa").ids == ("a\\ud800", "b")
+
+
 def test_data_frames_that_cannot_be_read() -> None:
     frame = pd.DataFrame({"x": [1, 2], "taxa": ["Biota > Corals"] * 2}, index=["a", "a"])
     with pytest.raises(DataError, match="the id 'a' in its index appears twice"):

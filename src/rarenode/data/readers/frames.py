@@ -19,6 +19,7 @@ from polars.selectors import by_name
 from rarenode._io.cells import has_guards
 from rarenode._io.delimited import check_header, guess_delimiter, header_names, read_records, read_text, suffix_of
 from rarenode._io.files import identity, is_dir, is_file, require_unchanged
+from rarenode._io.text import storable
 from rarenode.data.features import frame_from_pandas
 from rarenode.errors import DataError, FileFormatError, MissingFileError
 
@@ -168,9 +169,9 @@ def _from_frame(source: Any) -> Table:
         table = Table(source)
     elif hasattr(source, "columns") and hasattr(source, "index"):
         index = source.index
-        name = None if index.name is None else str(index.name)
+        name = None if index.name is None else storable(str(index.name))
         numbered = type(index).__name__ == "RangeIndex" and (index.start, index.step, name) == (0, 1, None)
-        ids = None if numbered else tuple(str(key) for key in index)
+        ids = None if numbered else tuple(storable(str(key)) for key in index)
         table = Table(frame_from_pandas(source), ids=ids, index_name=name)
     else:
         raise DataError(f"expected a file, or a pandas or polars data frame, got {type(source).__name__}")
