@@ -225,6 +225,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         ({"layout": "tall"}, "unknown layout 'tall'; choose one of long, wide, sets, cafa"),
         ({"min_probability": 1.5}, "min_probability must lie between 0 and 1"),
         ({"separator": ""}, "the separator must not be empty"),
+        ({"separator": "\udcff"}, "the separator '.udcff' is not valid Unicode text"),
         ({"most_terms": 0}, "most_terms must be at least 1"),
     ):
         with pytest.raises(ArgumentError, match=told):

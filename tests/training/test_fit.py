@@ -209,7 +209,7 @@ HALF = "a\ud800"
     [
         ({"titles": HALF}, "title of a node"),
         ({"namespaces": HALF}, "namespace of a node"),
-        ({"aliases": {HALF: "a"}}, "id of a term"),
+        ({"excluded": frozenset([HALF])}, "id of a term"),
         ({"obsolete": frozenset([HALF])}, "id of a term"),
     ],
 )

@@ -66,6 +66,8 @@ class Choice:
             raise ArgumentError(f"min_probability must lie between 0 and 1, got {self.min_probability}")
         if not self.separator:
             raise ArgumentError("the separator must not be empty")
+        if storable(self.separator) != self.separator:
+            raise ArgumentError(f"the separator {self.separator!r} is not valid Unicode text")
         if self.most_terms < 1:
             raise ArgumentError(f"most_terms must be at least 1, got {self.most_terms}")
 
