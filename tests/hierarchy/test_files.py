@@ -322,6 +322,14 @@ def test_every_node_is_drawn(graph: Graph) -> None:
     assert len(lines) <= len(graph.nodes) + len(graph.edges)
 
 
+def test_a_drawing_does_not_grow_with_the_square_of_the_depth() -> None:
+    chain = Hierarchy.from_edges([(f"n{level}", f"n{level + 1}") for level in range(40_000)])
+    lines = list(draw_tree(chain))
+    assert len(lines) == 201
+    assert lines[-1].endswith("n200  ... 39,800 below")
+    assert list(draw_tree(chain, root="n39999")) == ["n39999", "└── n40000"]
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])
 def test_no_spreadsheet_sees_a_formula(tmp_path: Path, suffix: str) -> None:
     hierarchy = Hierarchy.from_edges([("=cmd|1", "-1+1"), ("=cmd|1", "'@x")])

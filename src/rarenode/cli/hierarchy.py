@@ -105,7 +105,7 @@ def show(
         typer.Option(metavar="TABLE", help="Count the rows of each node in this table.", show_default=False),
     ] = None,
     root: Annotated[str | None, typer.Option(metavar="NODE", help="Only this node and those below it.")] = None,
-    depth: Annotated[int | None, typer.Option(metavar="N", help="Only so many levels.", min=0)] = None,
+    depth: Annotated[int | None, typer.Option(metavar="N", help="Only so many levels; default: 200.", min=0)] = None,
     *,
     table: dict[str, Any],
 ) -> None:

@@ -23,7 +23,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -372,6 +372,7 @@ def write_hierarchy(hierarchy: Hierarchy, path: Path | str, *, raw: bool = False
     """
     path = Path(path)
     suffix = path.suffix.lower()
+    writers: Mapping[str, Callable[[Hierarchy, str, bool], str]]
     writers = {".csv": _to_table, ".tsv": _to_table, ".json": _to_json, ".obo": _to_obo}
     if suffix not in writers:
         raise ArgumentError(f"{path}: the name must end in {', '.join(writers)}")
