@@ -492,12 +492,12 @@ class TestPredict:
         assert np.array_equal(table["probability"].to_numpy(), found.probs.ravel())
         assert "root" not in (tmp_path / "p.csv").read_text()
 
-    def test_names_are_written_as_they_are(self, run: Run, data: Path, tmp_path: Path) -> None:
+    def test_raw_names_are_written_as_they_are(self, run: Run, data: Path, tmp_path: Path) -> None:
         names = ("=1+1", "+a", "-b", "@c", 'd,"e"\n')
         found = replace(
             run.predict(data), hierarchy=Hierarchy.from_edges([], nodes=names), scored=np.ones(5, dtype=np.bool_)
         )
-        found.write(tmp_path / "p.csv")
+        found.write(tmp_path / "p.csv", raw=True)
         assert polars.read_csv(tmp_path / "p.csv")["node"].to_list() == sorted(names) * 24
 
     def test_its_repr_has_its_size(self, run: Run, data: Path) -> None:

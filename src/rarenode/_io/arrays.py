@@ -67,7 +67,7 @@ def write_arrays(path: Path, arrays: Arrays, note: str = "") -> None:
         file.write(len(text).to_bytes(8, "little") + text)
         for name in order:
             array = np.asarray(arrays[name], dtype=arrays[name].dtype.newbyteorder("<"), order="C")
-            file.write(array.reshape(-1).view(np.uint8))
+            file.write(array.reshape(-1).view(np.uint8).data)
 
 
 def read_note(path: Path) -> str:

@@ -240,7 +240,7 @@ def _encode_labels(path: Path, rows: Rows, hierarchy: Hierarchy) -> Labels:
             cells.append((row, column))
     places = np.array(cells, dtype=np.int64).reshape(-1, 2).T
     if shape[0] * shape[1] > MOST_DENSE_CELLS:
-        return hierarchy.close(sparse_labels(*places, shape))
+        return hierarchy.close(sparse_labels(places[0], places[1], shape))
     Y = np.zeros(shape, dtype=np.bool_)
     Y[places[0], places[1]] = True
     return hierarchy.close(Y)
