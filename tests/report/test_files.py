@@ -466,6 +466,12 @@ class TestWriting:
         assert {file.parent for file in beside} == {folder_of(str(page))} == {tmp_path / "page_files"}
 
 
+def test_a_name_that_no_file_can_have_is_refused_before_any_work() -> None:
+    with pytest.raises(ArgumentError, match="cannot be written: File name too long"):
+        require_page_name(f"{'n' * 300}.html")
+    require_page_name("nowhere/page.html")
+
+
 def test_a_full_disk_leaves_no_empty_folder(
     runs: tuple[RunReport, RunReport], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
