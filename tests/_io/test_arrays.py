@@ -15,6 +15,7 @@ from hypothesis.extra import numpy as hnp
 from safetensors.numpy import save_file
 
 from rarenode._io.arrays import layout_of, read_arrays, read_note, write_arrays
+from rarenode._io.files import replacing
 from rarenode.errors import FileFormatError
 
 DTYPES = st.sampled_from([np.float32, np.float64, np.int32, np.int64, np.bool_])
@@ -126,3 +127,13 @@ def test_a_file_of_another_program_has_no_note(tmp_path: Path) -> None:
 def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="nowhere"):
         write_arrays(tmp_path / "nowhere" / "arrays", ARRAYS)
+
+
+def test_the_file_of_a_writer_stays_its_own(tmp_path: Path) -> None:
+    """Another writer of the same file removes what no living process has locked."""
+    with replacing(tmp_path / "model") as (part,):
+        write_arrays(part, ARRAYS, "first")
+        with replacing(tmp_path / "model") as (second,):
+            write_arrays(second, ARRAYS, "second")
+        assert read_note(tmp_path / "model") == "second"
+    assert read_note(tmp_path / "model") == "first"

@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from rarenode._io.files import remove_abandoned, replacing, require_writable, sole_use
+from rarenode._io.files import (
+    belonging,
+    remove_abandoned,
+    replacing,
+    replacing_together,
+    require_writable,
+    sole_use,
+    waiting_files,
+)
 from rarenode.errors import FolderInUseError, TrainingError
 
 
@@ -147,6 +155,63 @@ def test_several_files_are_replaced_together(tmp_path: Path) -> None:
         assert [path.read_text() for path in paths] == ["old", "old"]
     assert [path.read_text() for path in paths] == ["new", "new"]
     assert len(list(tmp_path.iterdir())) == 2
+
+
+NAMES = "record", "a.bin", "b"
+
+
+def _replace_together(folder: Path, content: str) -> None:
+    with replacing_together(*(folder / name for name in NAMES)) as parts:
+        for name, part in zip(NAMES, parts, strict=True):
+            part.write_text(f"{content} {name}")
+
+
+def _read_together(folder: Path) -> list[str]:
+    return [belonging(folder / name, folder / "record").read_text() for name in NAMES]
+
+
+@pytest.mark.parametrize("old", [["first"], ["first", "second"]])
+@pytest.mark.parametrize("survives", range(6))
+def test_a_kill_at_any_moment_leaves_all_old_files_or_all_new_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, survives: int, old: list[str]
+) -> None:
+    """Of the files that are renamed so many are, and then the process ends; the next one does what is left to do."""
+    changed, rename = [0], Path.replace
+
+    def killed(self: Path, target: Path) -> Path:
+        if changed[0] == survives:
+            raise KeyboardInterrupt
+        changed[0] += 1
+        return rename(self, target)
+
+    for content in old:
+        _replace_together(tmp_path, content)
+        assert _read_together(tmp_path) == [f"{content} {name}" for name in NAMES]
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", killed)
+        if survives < 5:  # two files wait, the record is replaced, two get their names
+            with pytest.raises(KeyboardInterrupt):
+                _replace_together(tmp_path, "new")
+        else:
+            _replace_together(tmp_path, "new")
+    expected = "new" if survives >= 3 else old[-1]
+    assert _read_together(tmp_path) == [f"{expected} {name}" for name in NAMES]
+    assert bool(waiting_files(tmp_path)) == (0 < survives < 5)
+    _replace_together(tmp_path, "last")
+    assert _read_together(tmp_path) == [f"last {name}" for name in NAMES]
+    assert {path.name for path in tmp_path.iterdir()} == set(NAMES)
+
+
+def test_a_folder_that_was_removed_while_it_was_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock on a folder that is no longer there would keep nobody out."""
+
+    def lock(_: int) -> bool:
+        (tmp_path / "a").rmdir()
+        return True
+
+    monkeypatch.setattr("rarenode._io.files._is_locked", lock)
+    with pytest.raises(FolderInUseError, match="another process has removed"), sole_use(tmp_path / "a"):
+        pass
 
 
 def _use(folder: Path) -> None:

@@ -188,6 +188,19 @@ def test_a_full_disk_behind_standard_output(command: list[str], unbuffered: str)
     assert re.fullmatch("rarenode: .*No space left on device\n", result.stderr)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell of Unix closes it")
+@pytest.mark.parametrize("command", ["data list", "--version"])
+def test_a_closed_standard_output(command: str) -> None:
+    result = subprocess.run(
+        ["/bin/sh", "-c", f'"{sys.executable}" -m rarenode {command} >&-'],
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert (result.returncode, result.stderr.count("\n")) == (1, 1)
+    assert re.fullmatch("rarenode: standard output cannot be written: Bad file descriptor\n", result.stderr)
+
+
 class TestEvaluate:
     def test_a_table_in_percent(self, trained: Path, data: Path) -> None:
         shown = succeed("evaluate", trained, data)

@@ -512,6 +512,29 @@ class TestFolder:
         assert loaded.classes_.dtype == fitted.classes_.dtype
         assert np.array_equal(loaded.predict(X), fitted.predict(X))
 
+    @pytest.mark.parametrize("survives", range(7))
+    def test_a_kill_leaves_the_earlier_estimator_or_the_new_one(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, survives: int
+    ) -> None:
+        labels = np.argmax(X[:, :3], axis=1)
+        names = np.array(["a", "b", "c"]), np.array(["x", "y", "z"])
+        old, new = (classifier(hierarchy=None, epochs=1).fit(X, some[labels]) for some in names)
+        old.save(tmp_path)
+        renamed, rename = [0], Path.replace
+
+        def killed(self: Path, target: Path) -> Path:
+            if renamed[0] == survives:
+                raise KeyboardInterrupt
+            renamed[0] += 1
+            return rename(self, target)
+
+        monkeypatch.setattr(Path, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            new.save(tmp_path)
+        monkeypatch.undo()
+        there = new if survives >= 4 else old
+        assert np.array_equal(RareNodeClassifier.load(tmp_path).predict(X), there.predict(X))
+
     def test_a_model_without_the_file_decides_too(self, tmp_path: Path) -> None:
         fitted = best(epochs=1).fit(X, Y)
         fitted.model_.save(tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -319,3 +320,23 @@ def test_every_node_is_drawn(graph: Graph) -> None:
     lines = list(draw_tree(graph.build()))
     assert {line.split("── ")[-1].removesuffix("  (see above)") for line in lines} == set(graph.nodes)
     assert len(lines) <= len(graph.nodes) + len(graph.edges)
+
+
+def test_a_drawing_does_not_grow_with_the_square_of_the_depth() -> None:
+    chain = Hierarchy.from_edges([(f"n{level}", f"n{level + 1}") for level in range(40_000)])
+    lines = list(draw_tree(chain))
+    assert len(lines) == 201
+    assert lines[-1].endswith("n200  ... 39,800 below")
+    assert list(draw_tree(chain, root="n39999")) == ["n39999", "└── n40000"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_no_spreadsheet_sees_a_formula(tmp_path: Path, suffix: str) -> None:
+    hierarchy = Hierarchy.from_edges([("=cmd|1", "-1+1"), ("=cmd|1", "'@x")])
+    write_hierarchy(hierarchy, tmp_path / f"h{suffix}")
+    write_hierarchy(hierarchy, tmp_path / f"raw{suffix}", raw=True)
+    cells = re.split("[,\t\n]", (tmp_path / f"h{suffix}").read_text())
+    assert {"'=cmd|1", "'-1+1", "''@x"} < set(cells)
+    assert not [cell for cell in cells if cell.startswith(tuple("=+-@"))]
+    assert "\n=cmd|1" in (tmp_path / f"raw{suffix}").read_text()
+    assert read_hierarchy(tmp_path / f"h{suffix}") == hierarchy

@@ -16,6 +16,15 @@ from rarenode.models.mlp import Mlp
 from rarenode.models.network import MlpNetwork
 
 
+@pytest.mark.parametrize("use", [Mlp.member_probs, Mlp.compute])
+def test_weights_that_are_too_large_are_an_error_and_no_nan(use: Any) -> None:
+    shape = MlpEnsemble(7, 2, hidden=3, members=2)
+    parameters = {name: np.full_like(each, 3e38) for name, each in initial_parameters(shape, 0).items()}
+    parameters["layer2.weight"][:, :, 1] *= -1  # the sum is infinity minus infinity
+    with pytest.raises(DataError, match="returned NaN: its weights, or the features, are too large"):
+        use(Mlp(shape, parameters, Hierarchy.from_edges([("a", "b")])), np.ones((1, 7), dtype=np.float32))
+
+
 def test_shapes_of_independent_and_dropout_members() -> None:
     independent = MlpEnsemble(7, 5, hidden=3, layers=3, members=4)
     assert (independent.models, independent.passes) == (4, 1)

@@ -347,6 +347,7 @@ class TestOwn:
             (changed('["spo_FUN", ', '["spo_FUN", "spo_FUN", '), "'spo_FUN' is among the datasets twice"),
             ('title = "x"\ndatasets = ["spo_FUN"]\n', "there is no method"),
             ("title = ", "this is not TOML"),
+            ("title = " + "9" * 5_001, "4300 digits"),
             ("title = " + "[" * 100_000, "nested too deeply"),
             ("", "title: Field required"),
         ],

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from rarenode import Hierarchy
+from rarenode._io.cells import guarded
 from rarenode._io.text import printable
 from rarenode.errors import ArgumentError
 from rarenode.report import Report, RunReport, folder_of, report_on_model, require_page_name, write_report
@@ -281,6 +282,13 @@ class TestContents:
         assert {name for name, rows in tables.items() if rows} == {"headline", "groups", "reasons"}
         assert {path.stem for path in beside.glob("*.csv")} == {"nodes", "headline", "groups", "reasons"}
 
+    def test_no_spreadsheet_sees_a_formula(self, tmp_path: Path) -> None:
+        write_report(Report((run_of(nodes_with(DAG, [Counts(1, 2, 3)] * 8), "=1+1"),)), tmp_path / "page.html")
+        for file in (tmp_path / "page_files").glob("*.csv"):
+            assert {line["run"] for line in read(file)} == {"'=1+1"}
+        tables = parse_json((tmp_path / "page_files" / "report.json").read_text(encoding="utf-8"))["tables"]
+        assert tables["headline"][0]["run"] == "=1+1"
+
     def test_cards(self, folder: Path, runs: tuple[RunReport, RunReport]) -> None:
         content = (folder / "cards.md").read_text(encoding="utf-8")
         assert content == "\n".join(to_markdown(run.name, run.card) for run in runs)
@@ -326,7 +334,7 @@ class TestHostileNames:
         assert {*CSV, "cards.md"} <= {path.name for path in folder.iterdir()}
         whole = [name.replace("\ud800", "\\ud800") for name in hierarchy.nodes]
         lines = read(folder / "nodes.csv")
-        assert [line["node"] for line in lines] == whole * 2
+        assert [line["node"] for line in lines] == [guarded(name) for name in whole] * 2
         assert [line["run"] for line in lines[:: len(whole)]] == [run.name.replace("\ud800", "\\ud800") for run in runs]
         for name in CSV:
             read(folder / name)
@@ -421,11 +429,20 @@ class TestWriting:
         with pytest.raises(ArgumentError, match=r"page\.html cannot be written: No space left on device$"):
             write_report(small, path)
         monkeypatch.undo()
-        assert path.read_bytes() == before[path]
-        broken = path if fails_at == "page.html" else folder_of(path) / fails_at
-        assert broken.read_bytes() == before[broken]
-        assert not list(tmp_path.rglob("*.part"))
+        assert {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()} == before
         assert not list(tmp_path.rglob(".*"))
+
+    def test_a_folder_in_the_way_leaves_the_earlier_files(
+        self, runs: tuple[RunReport, RunReport], small: Report, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "page.html"
+        write_report(Report(runs), path)
+        path.unlink()
+        path.mkdir()
+        before = {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
+        with pytest.raises(ArgumentError, match=r"page\.html cannot be written: Is a directory$"):
+            write_report(small, path)
+        assert {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()} == before
 
     def test_the_page_comes_last(self, small: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Whoever finds it finds all that it speaks of."""
@@ -447,6 +464,12 @@ class TestWriting:
         assert page == tmp_path / "page.html"
         assert page.exists()
         assert {file.parent for file in beside} == {folder_of(str(page))} == {tmp_path / "page_files"}
+
+
+def test_a_name_that_no_file_can_have_is_refused_before_any_work() -> None:
+    with pytest.raises(ArgumentError, match="cannot be written: File name too long"):
+        require_page_name(f"{'n' * 300}.html")
+    require_page_name("nowhere/page.html")
 
 
 def test_a_full_disk_leaves_no_empty_folder(

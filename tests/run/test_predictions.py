@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from rarenode import Hierarchy, Run, Settings
 from rarenode._io.delimited import Dialect
+from rarenode.data.readers.frames import read_table
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.hierarchy import Terms
 from rarenode.run import predicting as module
@@ -224,6 +225,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         ({"layout": "tall"}, "unknown layout 'tall'; choose one of long, wide, sets, cafa"),
         ({"min_probability": 1.5}, "min_probability must lie between 0 and 1"),
         ({"separator": ""}, "the separator must not be empty"),
+        ({"separator": "\udcff"}, "the separator '.udcff' is not valid Unicode text"),
         ({"most_terms": 0}, "most_terms must be at least 1"),
     ):
         with pytest.raises(ArgumentError, match=told):
@@ -324,6 +326,31 @@ def test_a_csv_file_for_a_spreadsheet(run: Run, new: Path, tmp_path: Path) -> No
     run.predict_to_file(new, tmp_path / "s.csv", choice=replace(choice, layout="sets"))
     cells = pl.read_csv(tmp_path / "s.csv", separator=";")["probabilities"].to_list()
     assert all(re.fullmatch(r"\d,\d{3}(;\d,\d{3})*", cell) for cell in cells)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_no_spreadsheet_sees_a_formula(tmp_path: Path, layout: Layout, suffix: str) -> None:
+    hierarchy = Hierarchy.from_edges([("=cmd|' /C calc'!A0", "+1"), ("=cmd|' /C calc'!A0", "@SUM(A1)")])
+    probs = np.full((2, 3), 0.5, dtype=np.float32)
+    found = Predictions(
+        hierarchy, np.ones(3, dtype=np.bool_), probs, probs > 0, -probs, "by hand", ("-0.5", "-1+1"), id_name="@id"
+    )
+    if layout == "cafa" and suffix in (".parquet", ".jsonl"):
+        return
+    shown, raw = tmp_path / f"shown{suffix}", tmp_path / f"raw{suffix}"
+    found.write(shown, layout=layout)
+    found.write(raw, layout=layout, raw=True)
+    if layout == "cafa" or suffix in (".parquet", ".jsonl"):
+        assert shown.read_bytes() == raw.read_bytes()
+        return
+    with shown.open(newline="") as file:
+        cells = [cell for line in csv.reader(file, delimiter="\t" if suffix == ".tsv" else ",") for cell in line]
+    assert not [cell for cell in cells if cell[0] in "=+-@" and re.fullmatch(r"[+-]?[\d.]+", cell) is None]
+    assert {"'-1+1", "'@id", "-0.5"} <= set(cells)
+    again, plain = (read_table([path], lambda _: ["@id", "labels", "node"]).frame for path in (shown, raw))
+    assert again.equals(plain)  # rarenode reads the same names from both
+    assert again["@id"].unique().sort().to_list() == ["-0.5", "-1+1"]
 
 
 def test_rows_without_labels_are_counted(run: Run, new: Path, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from rarenode.errors import (
 from rarenode.hierarchy import Terms
 from rarenode.metrics import cafa_scores, hierarchical_scores, summary
 from rarenode.run.evaluation import TRAINED_ON
+from rarenode.run.files import STARTED
 from rarenode.training import Callback, Plan, TrainedModel, fit_model
 from tests.commands import on_training_rows, succeed, write_arff
 from tests.training.problem import with_labels
@@ -64,6 +65,14 @@ def data(tmp_path: Path) -> Path:
 @pytest.fixture
 def run(data: Path, tmp_path: Path) -> Run:
     return Run.fit(data, tmp_path / "run", settings(), report=False)
+
+
+def _is_free(folder: Path) -> bool:
+    try:
+        with sole_use(folder):
+            return True
+    except FolderInUseError:
+        return False
 
 
 class StopAt(Callback):
@@ -163,6 +172,40 @@ class TestFit:
         assert Run(tmp_path / "run").files.settings() == settings()
         with sole_use(tmp_path / "run"):
             assert Run(tmp_path / "run").model is not None  # reading needs no lock
+
+    def test_what_a_refusal_removes_is_removed_within_the_lock(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Otherwise it could be what another process has begun to write."""
+        data, free = write_arff(tmp_path / "small.arff"), []
+        unlink = Path.unlink
+
+        def watched(self: Path, missing_ok: bool = False) -> None:
+            if self.parent == tmp_path / "run" and self.name in STARTED:
+                thread = threading.Thread(target=lambda: free.append(_is_free(self.parent)))
+                thread.start()
+                thread.join()
+            unlink(self, missing_ok=missing_ok)
+
+        def refuse(*_: object, **__: object) -> None:
+            raise DataError("cannot be used")
+
+        monkeypatch.setattr(Path, "unlink", watched)
+        monkeypatch.setattr("rarenode.run.fitting.fit_model", refuse)
+        with pytest.raises(DataError, match="cannot be used"):
+            Run.fit(data, tmp_path / "run", settings())
+        assert free
+        assert not any(free)
+        assert not (tmp_path / "run").exists()
+
+    def test_half_a_character_in_a_name_or_an_id_is_stored(self, data: Path, tmp_path: Path) -> None:
+        rows = read_arff(data)
+        rows = replace(rows, name="a\ud800", ids=tuple(f"{row}\ud800" for row in range(len(rows))))
+        run = Run.fit(rows, tmp_path / "run", settings())
+        assert run.files.examination() is not None
+        for suffix in (".csv", ".parquet"):
+            run.predict_to_file(rows, tmp_path / f"p{suffix}")
+        assert polars.read_parquet(tmp_path / "p.parquet")["id"][0] == "0\\ud800"
 
     def test_ctrl_c_while_the_forest_grows(self, run: Run, data: Path, tmp_path: Path) -> None:
         class Stop(Callback):
@@ -449,12 +492,12 @@ class TestPredict:
         assert np.array_equal(table["probability"].to_numpy(), found.probs.ravel())
         assert "root" not in (tmp_path / "p.csv").read_text()
 
-    def test_names_are_written_as_they_are(self, run: Run, data: Path, tmp_path: Path) -> None:
+    def test_raw_names_are_written_as_they_are(self, run: Run, data: Path, tmp_path: Path) -> None:
         names = ("=1+1", "+a", "-b", "@c", 'd,"e"\n')
         found = replace(
             run.predict(data), hierarchy=Hierarchy.from_edges([], nodes=names), scored=np.ones(5, dtype=np.bool_)
         )
-        found.write(tmp_path / "p.csv")
+        found.write(tmp_path / "p.csv", raw=True)
         assert polars.read_csv(tmp_path / "p.csv")["node"].to_list() == sorted(names) * 24
 
     def test_its_repr_has_its_size(self, run: Run, data: Path) -> None:

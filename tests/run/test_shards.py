@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import shutil
 from pathlib import Path
@@ -197,6 +198,10 @@ class TestFailures:
         for wrong in ("nowhere.csv", str(data[0].parent), "*.nothing"):
             with pytest.raises(ArgumentError, match="is no file"):
                 run.predict_to_folder(wrong, out)
+        odd = data[0].with_name(os.fsdecode(b"part-\xff.csv"))
+        odd.write_bytes(data[0].read_bytes())
+        with pytest.raises(ArgumentError, match=r"part-.*udcff\.csv: the name is not valid UTF-8"):
+            run.predict_to_folder(odd, out)
         assert not out.exists()
 
 

@@ -211,9 +211,10 @@ def test_a_stopped_run_remembers_its_table(survey: Path, tmp_path: Path) -> None
     assert run.model.feature_names == ("depth",)
     with pytest.raises(ResumeError, match="not the same"):
         Run.fit(survey, tmp_path / "run", resume=True, options=SURVEY, hierarchy=tmp_path / "taxa.csv")
-    (tmp_path / "run" / "table.json").write_text("{")
-    with pytest.raises(FileFormatError, match=r"table\.json: it is damaged; remove it, and repeat the options"):
-        Run.fit(survey, tmp_path / "run", resume=True)
+    for damaged in ("{", "[" * 100_000 + "]" * 100_000, f'{{"a": {"9" * 5_001}}}', "[]"):
+        (tmp_path / "run" / "table.json").write_text(damaged)
+        with pytest.raises(FileFormatError, match=r"table\.json: it is damaged; remove it, and repeat the options"):
+            Run.fit(survey, tmp_path / "run", resume=True)
     rows(20, 5).write_csv(tmp_path / "other.csv")
     assert not Run(tmp_path / "run").evaluate(tmp_path / "other.csv").trained_on
 

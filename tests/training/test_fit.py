@@ -11,6 +11,7 @@ import pytest
 
 from rarenode.config import Settings
 from rarenode.errors import ArgumentError, DataError
+from rarenode.hierarchy import Terms
 from rarenode.thresholds import make_strategy
 from rarenode.training import TrainedModel, fit_model, train_model
 from rarenode.training.out_of_fold import cross_fit, hold_out, validate
@@ -204,6 +205,28 @@ def test_no_rows_with_labels() -> None:
         train_model(nothing, settings())
     with pytest.raises(DataError, match="there are no rows"):
         train_model(rows().take(np.arange(0)), settings())
+
+
+HALF = "a\ud800"
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"titles": HALF}, "title of a node"),
+        ({"namespaces": HALF}, "namespace of a node"),
+        ({"excluded": frozenset([HALF])}, "id of a term"),
+        ({"obsolete": frozenset([HALF])}, "id of a term"),
+    ],
+)
+def test_half_a_character_is_refused_before_training(changes: dict[str, Any], what: str) -> None:
+    few, recorder = rows(), Recorder()
+    nodes = few.hierarchy.nodes
+    given = {name: (text,) * len(nodes) if isinstance(text, str) else text for name, text in changes.items()}
+    terms = Terms(**({"titles": nodes} | given))
+    with pytest.raises(DataError, match=f"the {what}, 'a.ud800', is not valid Unicode text"):
+        fit_model(replace(few, hierarchy=few.hierarchy.with_terms(terms)), settings(cv=2), callback=recorder)
+    assert not recorder.batches
 
 
 def test_copies_among_training_rows_are_named_before_rows_are_held_out() -> None:

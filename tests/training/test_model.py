@@ -455,6 +455,30 @@ def test_a_full_disk_leaves_the_earlier_model(
     assert len(list(tmp_path.iterdir())) == 3
 
 
+@pytest.mark.parametrize("survives", range(5))
+def test_a_kill_leaves_the_earlier_model_or_the_new_one(
+    model: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, survives: int
+) -> None:
+    other = train_model(rows(), settings(seed=1))
+    model.save(tmp_path)
+    renamed, rename = [0], Path.replace
+
+    def killed(self: Path, target: Path) -> Path:
+        if renamed[0] == survives:
+            raise KeyboardInterrupt
+        renamed[0] += 1
+        return rename(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            other.save(tmp_path)
+    assert equal(TrainedModel.load(tmp_path), other if survives >= 3 else model)
+    model.save(tmp_path)
+    assert equal(TrainedModel.load(tmp_path), model)
+    assert {path.name for path in tmp_path.iterdir()} == {"model.json", "model.safetensors", "README.md"}
+
+
 def edit(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
     def damage(folder: Path) -> None:
         record = json.loads((folder / "model.json").read_text())

@@ -8,6 +8,7 @@ checksum covers both, so that a file that was edited or damaged is never taken f
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -17,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 from rarenode.errors import FileFormatError
 
@@ -29,6 +29,7 @@ KEY, CHECKSUM = "rarenode", "sha256"
 """Of what a file says about its arrays."""
 MOST_HEADER_BYTES = 100_000_000
 """What safetensors itself allows a header to have."""
+HEADER_ALIGNMENT = 8
 _NAMES = {
     np.dtype(np.float32): "F32",
     np.dtype(np.float64): "F64",
@@ -50,17 +51,23 @@ def write_arrays(path: Path, arrays: Arrays, note: str = "") -> None:
     Raises:
         OSError: it could not be written.
     """
-    path.touch()
-    permissions = path.stat().st_mode  # safetensors would keep others from reading what they may read beside it
-    # It also writes an array as it lies in memory, which for a transposed one is not what its shape says.
-    in_order = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    try:
-        # One entry only: it writes several in any order, and the same content would not be the same bytes.
-        about = f"{_checksum(arrays, note)} {note}" if note else ""
-        save_file(in_order, path, {KEY: about})
-        path.chmod(permissions)
-    except SafetensorError as error:  # the disk's refusal, in other words
-        raise OSError(f"{path} could not be written: {error}") from error
+    header: dict[str, Any] = {"__metadata__": {KEY: f"{_checksum(arrays, note)} {note}" if note else ""}}
+    # The largest numbers first, so that all are aligned.
+    order = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
+    end = 0
+    for name in order:
+        array, begin = arrays[name], end
+        end += array.nbytes
+        kind = _NAMES[array.dtype.newbyteorder("=")]
+        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [begin, end]}
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+    text += b" " * (-len(text) % HEADER_ALIGNMENT)
+    # The library's writer would put another file in the place of this one, which may be locked as that of a writer.
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for name in order:
+            array = np.asarray(arrays[name], dtype=arrays[name].dtype.newbyteorder("<"), order="C")
+            file.write(array.reshape(-1).view(np.uint8).data)
 
 
 def read_note(path: Path) -> str:

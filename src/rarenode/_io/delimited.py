@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from rarenode._io.cells import unguarded
 from rarenode._io.text import counted
 from rarenode.errors import FileFormatError, MissingFileError
 
@@ -117,7 +118,7 @@ def suffix_of(path: Path | str) -> str:
 
 
 def read_records(path: Path | str, delimiter: str | None = None) -> Records:
-    """Read a delimited file with a header; blank lines are skipped.
+    """Read a delimited file with a header; blank lines are skipped, and cells `unguarded`.
 
     Args:
         path: the file.
@@ -142,13 +143,13 @@ def read_records(path: Path | str, delimiter: str | None = None) -> Records:
             problem = f"expected {counted(len(names), 'field')} as in the header, got {len(fields)}"
             more = f"; if a value contains {delimiter!r}, put it in quotes" if len(fields) > len(names) else ""
             raise FileFormatError(path, line, problem + more)
-        rows.append((line, [field.strip() for field in fields]))
+        rows.append((line, [unguarded(field.strip()) for field in fields]))
     return Records(path, delimiter, names, rows)
 
 
 def header_names(fields: list[str]) -> tuple[str, ...]:
     """The names in a header, without the blank cells that spreadsheets leave behind a row."""
-    return tuple(name.strip() for name in _without_blanks(fields, 0))
+    return tuple(unguarded(name.strip()) for name in _without_blanks(fields, 0))
 
 
 def _without_blanks(fields: list[str], width: int) -> list[str]:

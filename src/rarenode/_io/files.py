@@ -2,13 +2,19 @@
 
 `replacing` writes new content to a temporary file beside the old one, through to the disk, and renames it into place.
 A full disk or a killed process leaves the old file unchanged. Temporary names are unique, so two processes that write
-one file never mix their content: the last one to finish wins. Several files are not replaced in one instant, so whoever
-reads them together must be able to notice a mixture.
+one file never mix their content: the last one to finish wins.
+
+Several files are not replaced in one instant. `replacing_together` replaces a record and the files that belong to it,
+such as those of a model: the new files first wait under names that contain the checksum of the new record, then the
+record is replaced, then they get their own names. `belonging` finds the files of the record that is there, so that
+whoever reads them has either all old files or all new ones, also after a kill at any moment.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import sys
 import tempfile
 import threading
@@ -22,8 +28,10 @@ from rarenode.errors import FileFormatError, FolderInUseError, TrainingError
 if sys.platform != "win32":
     import fcntl
 
-SUFFIX = ".part"
-"""Ends the name of a temporary file."""
+SUFFIX, WAITING = ".part", ".new"
+"""End the names of a temporary file, and of one that waits for its record."""
+CHECKSUM_CHARACTERS = 16
+_WAITING_NAME = re.compile(rf"\.(?P<name>.+)\.(?P<checksum>[0-9a-f]{{{CHECKSUM_CHARACTERS}}}){re.escape(WAITING)}")
 NAME_CHARACTERS = 50
 """So many of a file's name begin that of its temporary file; all of a long name would leave no room for the rest."""
 
@@ -79,16 +87,81 @@ def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
         parts = tuple(stack.enter_context(_temporary(path)) for path in paths)
         yield parts
         for part in parts:
-            with part.open("rb+") as content:
-                os.fsync(content.fileno())
+            _sync(part)
         for part, path in zip(parts, paths, strict=True):
             part.replace(path)
-    if sys.platform != "win32":  # elsewhere a folder cannot be opened, and renaming needs no help
-        folder = os.open(paths[0].parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    _sync_folder(paths[0].parent)
+
+
+@contextmanager
+def replacing_together(record: Path, *others: Path) -> Iterator[tuple[Path, ...]]:
+    """Yield where to write a record and the files that belong to it, all in one folder; on leaving, they are replaced.
+
+    Readers find the others by `belonging`. Only one process may do this in a folder at a time.
+
+    Raises:
+        OSError: the new content could not be written to the disk or renamed.
+    """
+    with ExitStack() as stack:
+        parts = tuple(stack.enter_context(_temporary(path)) for path in (record, *others))
+        yield parts
+        for part in parts:
+            _sync(part)
+        _settle(record)  # what an earlier process could not finish
+        checksum = _checksum(parts[0])
+        for part, path in zip(parts[1:], others, strict=True):
+            part.replace(_waiting(path, checksum))
+        _sync_folder(record.parent)
+        parts[0].replace(record)
+        _sync_folder(record.parent)
+        _settle(record)
+        _sync_folder(record.parent)
+
+
+def belonging(path: Path, record: Path) -> Path:
+    """Where the file is that belongs to the record: under its own name, or still waiting for it."""
+    waiting = _waiting(path, _checksum(record)) if is_file(record) else path
+    return waiting if is_file(waiting) else path
+
+
+def waiting_files(folder: Path) -> list[Path]:
+    """Files in a folder that have not got their names, since a process was killed."""
+    return [each for each in folder.glob(f".*{WAITING}") if _WAITING_NAME.fullmatch(each.name)]
+
+
+def _waiting(path: Path, checksum: str) -> Path:
+    return path.with_name(f".{path.name}.{checksum}{WAITING}")
+
+
+def _settle(record: Path) -> None:
+    """Give waiting files of the record their names, and remove those of records that never came."""
+    checksum = _checksum(record) if is_file(record) else ""
+    for each in waiting_files(record.parent):
+        match = _WAITING_NAME.fullmatch(each.name)
+        if match is not None and match["checksum"] == checksum:
+            each.replace(each.with_name(match["name"]))
+        else:
+            each.unlink(missing_ok=True)
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()[:CHECKSUM_CHARACTERS]
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb+") as content:
+        os.fsync(content.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    if sys.platform == "win32":  # where a folder cannot be opened, and renaming needs no help
+        return
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def remove_abandoned(folder: Path, prefix: str = ".") -> None:
@@ -153,6 +226,8 @@ def sole_use(folder: Path, patience: float = 0.0) -> Iterator[None]:
             if monotonic() >= last:
                 raise FolderInUseError(f"another process is using {folder}")
             sleep(0.2)
+        if not is_dir(folder) or not os.path.samestat(os.fstat(descriptor), folder.stat()):
+            raise FolderInUseError(f"another process has removed {folder}; run the command again")
         _held.add(mine)
         yield
     finally:

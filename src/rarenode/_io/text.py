@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import unicodedata
 from collections.abc import Iterable
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -42,6 +43,22 @@ def storable(text: str) -> str:
     'a\\ud800'
     """
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def all_storable(value: Any) -> Any:
+    r"""A value of JSON with all its text `storable`.
+
+    >>> all_storable({"a\ud800": ["b", 1]})
+    {'a\\ud800': ['b', 1]}
+    """
+    match value:
+        case str():
+            return storable(value)
+        case dict():
+            return {all_storable(name): all_storable(each) for name, each in value.items()}
+        case list() | tuple():
+            return [all_storable(each) for each in value]
+    return value
 
 
 def normal_form(text: str) -> str:

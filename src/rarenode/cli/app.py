@@ -84,6 +84,7 @@ def run() -> None:
 
     So do errors of the system, such as a full disk or too little memory, that no command has anticipated.
     """
+    _replace_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a name that the terminal cannot show must not end the program
@@ -107,6 +108,15 @@ def run() -> None:
             print_error("interrupted")
             sys.exit(TERMINATED if is_terminated() else INTERRUPTED)
         raise
+
+
+def _replace_closed_streams() -> None:
+    """Where a shell has closed standard output (``>&-``), printing is an error, as on a full disk."""
+    if sys.stdout is None:
+        # It takes the number of standard output, which else the next file would get, and with it what libraries print.
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 
 def _run_app() -> None:

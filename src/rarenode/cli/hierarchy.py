@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from rarenode._io.text import printable
-from rarenode.cli.options import split_names, with_table_options
+from rarenode.cli.options import Raw, split_names, with_table_options
 
 app = typer.Typer(
     help="""Look at a hierarchy, check its file, and convert it.
@@ -105,7 +105,7 @@ def show(
         typer.Option(metavar="TABLE", help="Count the rows of each node in this table.", show_default=False),
     ] = None,
     root: Annotated[str | None, typer.Option(metavar="NODE", help="Only this node and those below it.")] = None,
-    depth: Annotated[int | None, typer.Option(metavar="N", help="Only so many levels.", min=0)] = None,
+    depth: Annotated[int | None, typer.Option(metavar="N", help="Only so many levels; default: 200.", min=0)] = None,
     *,
     table: dict[str, Any],
 ) -> None:
@@ -136,8 +136,12 @@ def convert(
     separator: Separator = None,
     relations: Relations = None,
     namespaces: Namespaces = None,
+    raw: Raw = False,
 ) -> None:
     """Write a hierarchy in another format.
+
+    In .csv and .tsv a name that a spreadsheet would take for a formula, as it begins with =, +, - or @, gets an
+    apostrophe in front, which rarenode removes when it reads the file; --raw leaves names as they are.
 
     \b
     Examples:
@@ -147,5 +151,5 @@ def convert(
     from rarenode.hierarchy import read_hierarchy, write_hierarchy  # noqa: PLC0415
 
     tree = read_hierarchy(file, separator=separator, **_of_obo(relations, namespaces))
-    write_hierarchy(tree, out)
+    write_hierarchy(tree, out, raw=raw)
     print(f"{out}: {tree!r}")

@@ -41,6 +41,9 @@ On = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only warnings and errors.")]
+Raw = Annotated[
+    bool, typer.Option("--raw", help="In CSV and TSV: names as they are, also where a spreadsheet sees a formula.")
+]
 RunFolder = Annotated[
     Path,
     typer.Argument(metavar="RUN", help="The folder of a `rarenode fit`.", show_default=False, parser=not_empty),

@@ -15,6 +15,7 @@ from rarenode.cli.options import (
     On,
     OtherThresholds,
     Quiet,
+    Raw,
     Root,
     RunFolder,
     Split,
@@ -90,6 +91,7 @@ def predict(
             show_default="1; on Ray as many as there are processors",
         ),
     ] = None,
+    raw: Raw = False,
     root: Root = None,
     quiet: Quiet = False,
     *,
@@ -119,8 +121,9 @@ def predict(
     model and options are still the same. --jobs 4 predicts four files side by side, --on ray on Ray (pip install
     'rarenode[cluster]'); the machines of a cluster must have RUN, DATA and FOLDER under the same paths.
 
-    Names of nodes are written as they are. A spreadsheet takes a name that begins with =, +, - or @ for a formula: if
-    the hierarchy comes from others, import the CSV file with the column node as text.
+    In CSV and TSV, a name or id that a spreadsheet would take for a formula, as it begins with =, +, - or @, gets an
+    apostrophe in front. rarenode removes it when it reads such a file; --raw leaves names as they are. Other formats
+    and cafa have no formulas.
 
     \b
     Examples:
@@ -144,7 +147,7 @@ def predict(
     opened = Run(run, device=device)
     if separator is None:
         separator = opened.model.reading.separator if opened.model.reading is not None else ";"
-    choice = Choice(layout, decided_only, min_probability, all_labels, separator, most_terms, _dialect(data[0]))
+    choice = Choice(layout, decided_only, min_probability, all_labels, separator, most_terms, _dialect(data[0]), raw)
     how: dict[str, Any] = {
         "choice": choice,
         "thresholds": thresholds,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rarenode._io.text import storable
 from rarenode.data.images import Images
 from rarenode.data.stored import StoredFeatures
 from rarenode.errors import DataError
@@ -159,6 +160,9 @@ def frame_from_pandas(X: Any) -> Any:
             columns[str(name)] = _from_objects(str(name), values.tolist())
     if len(columns) < X.shape[1]:
         raise DataError("two columns have the same name")
+    odd = next((name for name in columns if storable(name) != name), None)
+    if odd is not None:
+        raise DataError(f"the name of the column {odd!r} is not valid Unicode text; rename it")
     return pl.DataFrame(columns)
 
 
@@ -172,6 +176,8 @@ def _from_objects(name: str, given: list[Any]) -> Any:
         return pl.Series(values, dtype=pl.Float64, strict=False)
     try:
         return pl.Series(values)
+    except UnicodeEncodeError as error:
+        raise DataError(f"column {name!r}: {error.object[:80]!r} is not valid Unicode text; correct it") from None
     except (TypeError, pl.exceptions.PolarsError):
         several = " and ".join(sorted(kind.__name__ for kind in kinds))
         raise DataError(f"column {name!r} mixes values of several types ({several}); make them of one type") from None

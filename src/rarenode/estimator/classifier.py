@@ -25,7 +25,7 @@ from rarenode.data.features import as_features, has_columns, has_text, is_frame,
 from rarenode.data.images import are_images, as_images
 from rarenode.diagnosis import NodeDiagnosis
 from rarenode.errors import ArgumentError, DataError, Interrupted
-from rarenode.estimator.folder import EstimatorFile, read_estimator_file, write_estimator_file
+from rarenode.estimator.folder import FILE, EstimatorFile, read_estimator_file
 from rarenode.estimator.parameters import OWN, SETTINGS, check_held_out_rows, parameter_docs
 from rarenode.estimator.targets import class_names, read_targets
 from rarenode.hierarchy import HierarchyLike, as_hierarchy
@@ -33,7 +33,6 @@ from rarenode.metrics import node_scores
 from rarenode.models.encoder import Encoder, as_encoder
 from rarenode.thresholds import GUARANTEED
 from rarenode.training import ShowProgress, TrainedModel, fit_model
-from rarenode.training.model_folder import parameters_fingerprint
 
 
 class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -259,9 +258,11 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             beside = EstimatorFile(classes=classes)
         except ValidationError as error:
             raise ArgumentError(f"the estimator cannot be saved: {explain(error, EstimatorFile)}") from None
-        self.model_.save(folder)
-        parameters = parameters_fingerprint(Path(folder))
-        write_estimator_file(Path(folder), beside.model_copy(update={"parameters": parameters}))
+
+        def text(parameters: str) -> str:
+            return beside.model_copy(update={"parameters": parameters}).model_dump_json(indent=1)
+
+        self.model_.save(folder, {FILE: text})
 
     @classmethod
     def load(cls, folder: Path | str, encoder: torch.nn.Module | Encoder | None = None) -> Self:

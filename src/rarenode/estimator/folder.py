@@ -10,11 +10,12 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from rarenode._io.files import replacing
+from rarenode._io.files import belonging
 from rarenode._io.text import explain
 from rarenode.errors import FileFormatError
 from rarenode.estimator.targets import class_names
 from rarenode.hierarchy import Hierarchy
+from rarenode.training.model_folder import RECORD
 
 FILE = "estimator.json"
 MOST_BYTES = 1 << 24
@@ -31,19 +32,13 @@ class EstimatorFile(BaseModel):
     """The classes of an ordinary multi-class problem, as they were given; None for every other."""
 
 
-def write_estimator_file(folder: Path, content: EstimatorFile) -> None:
-    """Write the file, whole or not at all."""
-    with replacing(folder / FILE) as (part,):
-        part.write_text(content.model_dump_json(indent=1), encoding="utf-8")
-
-
 def read_estimator_file(folder: Path, hierarchy: Hierarchy, parameters: str | None) -> EstimatorFile:
     """Read the file of a model over ``hierarchy`` with the fingerprint ``parameters``.
 
     Raises:
         FileFormatError: it is damaged, or another model's.
     """
-    path = folder / FILE
+    path = belonging(folder / FILE, folder / RECORD)
     if not os.path.lexists(path):
         return EstimatorFile()
     if not path.is_file():

@@ -8,6 +8,8 @@ from typing import Any
 from rarenode.errors import UnknownLabelError
 from rarenode.hierarchy.dag import Hierarchy
 
+MOST_LEVELS = 200
+
 
 def draw_tree(
     hierarchy: Hierarchy, counts: Any = None, *, root: str | None = None, depth: int | None = None
@@ -20,7 +22,7 @@ def draw_tree(
         hierarchy: to draw.
         counts: for each node, the number of its rows, which is then shown.
         root: only this node, and what is below it.
-        depth: how many levels below the top; None: all.
+        depth: how many levels below the top; None: 200, as each level makes every line below it longer.
 
     Raises:
         UnknownLabelError: there is no such node.
@@ -38,6 +40,7 @@ def draw_tree(
             raise UnknownLabelError(f"{root!r} is not one of the hierarchy's {len(hierarchy)} nodes")
         root = found[0]
     tops = hierarchy.roots if root is None else (root,)
+    most = MOST_LEVELS if depth is None else depth
     drawn: set[str] = set()
     # (node, what is drawn before it, what is drawn before its children, levels below the top)
     waiting = [(top, "", "", 0) for top in reversed(tops)]
@@ -50,7 +53,7 @@ def draw_tree(
         count = "" if counts is None else f"  {int(counts[column]):,}"
         children = hierarchy.children(node)
         again = node in drawn and bool(children)
-        hidden = depth is not None and level >= depth and bool(children) and not again
+        hidden = level >= most and bool(children) and not again
         more = f"  ... {len(hierarchy.descendants(node)):,} below" if hidden else "  (see above)" if again else ""
         yield f"{before}{text}{count}{more}"
         drawn.add(node)

@@ -23,10 +23,11 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from rarenode._io.cells import guarded
 from rarenode._io.delimited import Records, read_records, read_text, suffix_of
 from rarenode._io.files import replacing
 from rarenode.errors import ArgumentError, FileFormatError, HierarchyError
@@ -358,21 +359,24 @@ def as_hierarchy(given: HierarchyLike, **options: Any) -> Hierarchy:
     )
 
 
-def write_hierarchy(hierarchy: Hierarchy, path: Path | str) -> None:
+def write_hierarchy(hierarchy: Hierarchy, path: Path | str, *, raw: bool = False) -> None:
     """Write a hierarchy, so that `read_hierarchy` returns an equal one.
 
     The suffix chooses the format: ``.csv`` and ``.tsv`` are parent tables with the columns id, parent and title, in
-    which several parents are separated by ``;``; ``.json`` has nodes, edges and titles; ``.obo`` is an ontology.
+    which several parents are separated by ``;``. There, unless ``raw``, names that a spreadsheet would take for
+    formulas begin with an apostrophe, which `read_hierarchy` removes. ``.json`` has nodes, edges and titles; ``.obo``
+    is an ontology.
 
     Raises:
         ArgumentError: the format is another one, the file cannot be written, or names cannot be written in it.
     """
     path = Path(path)
     suffix = path.suffix.lower()
+    writers: Mapping[str, Callable[[Hierarchy, str, bool], str]]
     writers = {".csv": _to_table, ".tsv": _to_table, ".json": _to_json, ".obo": _to_obo}
     if suffix not in writers:
         raise ArgumentError(f"{path}: the name must end in {', '.join(writers)}")
-    text = writers[suffix](hierarchy, "\t" if suffix == ".tsv" else ",")
+    text = writers[suffix](hierarchy, "\t" if suffix == ".tsv" else ",", raw)
     try:
         with replacing(path) as (part,):
             part.write_text(text, encoding="utf-8", newline="")
@@ -390,7 +394,7 @@ def _parents(hierarchy: Hierarchy) -> dict[str, list[str]]:
     return above
 
 
-def _to_table(hierarchy: Hierarchy, delimiter: str) -> str:
+def _to_table(hierarchy: Hierarchy, delimiter: str, raw: bool) -> str:
     odd = next((node for node in hierarchy.nodes if SEVERAL in node or "\0" in node or node != node.strip()), None)
     if odd is not None:
         what = f"{SEVERAL!r}, a null character, or blanks at its ends"
@@ -401,17 +405,18 @@ def _to_table(hierarchy: Hierarchy, delimiter: str) -> str:
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=quoting)
     writer.writerow(["id", "parent", "title"])
     for (node, above), title in zip(_parents(hierarchy).items(), hierarchy.titles, strict=True):
-        writer.writerow([node, SEVERAL.join(above), title])
+        cells = [node, SEVERAL.join(above), title]
+        writer.writerow(cells if raw else map(guarded, cells))
     return file.getvalue()
 
 
-def _to_json(hierarchy: Hierarchy, _: str) -> str:
+def _to_json(hierarchy: Hierarchy, *_: object) -> str:
     titles = {node: title for node, title in zip(hierarchy.nodes, hierarchy.titles, strict=True) if node != title}
     content = {"nodes": hierarchy.nodes, "edges": hierarchy.edges, "titles": titles}
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def _to_obo(hierarchy: Hierarchy, _: str) -> str:
+def _to_obo(hierarchy: Hierarchy, *_: object) -> str:
     odd = next((node for node in hierarchy.nodes if "\0" in node or len(node.replace(" ", "_").split()) != 1), None)
     if odd is not None:
         raise ArgumentError(f"the node {odd!r} contains a character that no id in OBO may; write .json instead")

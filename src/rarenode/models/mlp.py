@@ -103,7 +103,7 @@ class Mlp:
         check_input(X, self.shape.features)
         result = np.empty((self.shape.models, len(X), self.shape.nodes), dtype=np.float32)
         for rows in blocks_of(len(X), self.shape):
-            result[:, rows] = constrain(_sigmoid(self.logits(X[rows])), self.hierarchy)
+            result[:, rows] = constrain(_probabilities(self.logits(X[rows])), self.hierarchy)
         return result
 
     def compute(self, X: Floats, *, highest: bool = False, uncertainty: str | None = None) -> Output:
@@ -171,9 +171,7 @@ def mean_probs(
     most = np.empty_like(probs) if highest and shape.models > 1 else None
     unsure = None if kind is None else np.empty_like(probs)
     for rows in blocks_of(len(X), shape):
-        free = _sigmoid(logits(X[rows]))
-        if np.isnan(free).any():
-            raise DataError("the network returned NaN: its weights, or the features, are too large")
+        free = _probabilities(logits(X[rows]))
         members = constrain(free, hierarchy)
         total = np.zeros(members.shape[1:], dtype=np.float64)
         for member in members:
@@ -204,12 +202,19 @@ def _padded(array: Floats, *shape: int) -> torch.Tensor:
     return result
 
 
-def _sigmoid(logits: Floats) -> Floats:
-    """Probabilities. Each depends on its own logit alone, which is not true of torch's sigmoid; see `Mlp.logits`."""
+def _probabilities(logits: Floats) -> Floats:
+    """Each depends on its own logit alone, which is not true of torch's sigmoid; see `Mlp.logits`.
+
+    Raises:
+        DataError: one is not a number.
+    """
     with np.errstate(over="ignore"):  # exp(-x) is infinite where the probability is 0
         values = np.exp(-logits)
     values += 1
-    return np.reciprocal(values, out=values)
+    np.reciprocal(values, out=values)
+    if np.isnan(values).any():
+        raise DataError("the network returned NaN: its weights, or the features, are too large")
+    return values
 
 
 def _shape(description: Mapping[str, Any]) -> MlpEnsemble:

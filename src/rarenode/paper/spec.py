@@ -322,7 +322,7 @@ def load_spec(spec: str) -> Spec:
         text = (resources.files("rarenode.paper") / "specs" / f"{spec}.toml").read_text(encoding="utf-8")
         return _parse(text, f"{spec}.toml")
     try:
-        text = Path(spec).read_text(encoding="utf-8")
+        text = Path(spec).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise FileFormatError(spec, None, f"this is not UTF-8: {error}") from None
     except (OSError, ValueError):  # no file, a folder, or no name that a file could have
@@ -375,12 +375,12 @@ def _published_rows(dataset: str) -> tuple[PublishedRow, ...]:
 def _parse(text: str, path: str) -> Spec:
     try:
         return Spec.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise FileFormatError(path, None, f"this is not TOML: {error}") from None
-    except RecursionError:
-        raise FileFormatError(path, None, "its values are nested too deeply") from None
     except ValidationError as error:
         raise FileFormatError(path, None, _problem(error)) from None
+    except RecursionError:
+        raise FileFormatError(path, None, "its values are nested too deeply") from None
+    except ValueError as error:  # also numbers of thousands of digits
+        raise FileFormatError(path, None, f"this is not TOML: {error}") from None
 
 
 def _problem(error: ValidationError) -> str:

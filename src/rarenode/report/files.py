@@ -1,7 +1,8 @@
 """The report on disk: the page, and beside it a folder with its numbers as CSV and JSON and each chart as SVG.
 
-``report.html`` has ``report_files/``. Every file is replaced as a whole. A file of an earlier report that this one does
-not have is removed; other files in the folder are left alone.
+``report.html`` has ``report_files/``. Files of an earlier report are replaced when all new ones are on the disk: what
+cannot be written leaves the earlier report as it is. A file of an earlier report that this one does not have is
+removed; other files in the folder are left alone.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from errno import EISDIR
 from pathlib import Path
 
 import polars
 
-from rarenode._io.files import exists, replacing
+from rarenode._io.cells import guarded_frame
+from rarenode._io.files import exists, is_dir, replacing
 from rarenode._io.text import storable
 from rarenode.errors import ArgumentError
 from rarenode.plots.svg import standalone
@@ -31,13 +34,18 @@ def folder_of(path: str | os.PathLike[str]) -> Path:
 
 
 def require_page_name(path: str | os.PathLike[str]) -> None:
-    """Require that the name of a report ends in ``.html``, before any work is done.
+    """Require that the name of a report ends in ``.html`` and is one that files can have, before any work is done.
 
     Raises:
-        ArgumentError: it does not.
+        ArgumentError: it is not.
     """
     if Path(path).suffix.lower() != ".html":
         raise ArgumentError(f"{path}: the name of a report must end in .html")
+    try:
+        with suppress(FileNotFoundError):
+            os.lstat(path)
+    except (OSError, ValueError) as error:
+        raise ArgumentError(f"the report {path} cannot be written: {getattr(error, 'strerror', error)}") from None
 
 
 def write_report(report: Report, path: str | os.PathLike[str]) -> tuple[Path, ...]:
@@ -56,28 +64,29 @@ def write_report(report: Report, path: str | os.PathLike[str]) -> tuple[Path, ..
     is_new = not exists(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        written = []
-        for name, content in _contents(report, data):
-            _write(folder / name, content)
-            written.append(folder / name)
-        for chart in charts:
-            _write(folder / f"{chart.name}.svg", standalone(chart.svg))
-            written.append(folder / f"{chart.name}.svg")
-        possible = {*(f"{table}.csv" for table in TABLES), *(f"{chart}.svg" for chart in chart_names())}
-        for name in possible - {file.name for file in written}:
-            (folder / name).unlink(missing_ok=True)
-        _write(page, render(report, charts, data))  # last: whoever finds it finds all that it refers to
+        contents = {folder / name: content for name, content in _contents(report, data)}
+        contents |= {folder / f"{chart.name}.svg": standalone(chart.svg) for chart in charts}
+        for file in (page, *contents):
+            if is_dir(file):  # before anything is replaced
+                raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+        with replacing(page) as (new_page,):  # replaced last: whoever finds it finds all that it refers to
+            with replacing(*contents) as parts:
+                for part, content in zip(parts, contents.values(), strict=True):
+                    _write(part, content)
+                _write(new_page, render(report, charts, data))
+            possible = {*(f"{table}.csv" for table in TABLES), *(f"{chart}.svg" for chart in chart_names())}
+            for name in possible - {file.name for file in contents}:
+                (folder / name).unlink(missing_ok=True)
     except OSError as error:
         if is_new:
             with suppress(OSError):  # some files could be written
                 folder.rmdir()
         raise ArgumentError(f"the report {page} cannot be written: {error.strerror or error}") from None
-    return page, *written
+    return page, *contents
 
 
 def _write(path: Path, content: str) -> None:
-    with replacing(path) as (part,):
-        part.write_text(content, encoding="utf-8", errors="replace", newline="")
+    path.write_text(content, encoding="utf-8", errors="replace", newline="")
 
 
 def _contents(report: Report, data: str) -> Iterator[tuple[str, str]]:
@@ -86,8 +95,8 @@ def _contents(report: Report, data: str) -> Iterator[tuple[str, str]]:
     yield "report.json", f'{data[:-1]},"tables":{as_json(tables)}}}'
     for name, rows in tables.items():
         if rows:
-            yield f"{name}.csv", polars.DataFrame(rows, infer_schema_length=None).write_csv()
-    yield "nodes.csv", polars.concat(map(nodes_table, report.runs)).write_csv()
+            yield f"{name}.csv", guarded_frame(polars.DataFrame(rows, infer_schema_length=None)).write_csv()
+    yield "nodes.csv", guarded_frame(polars.concat(map(nodes_table, report.runs))).write_csv()
     yield "cards.md", "\n".join(to_markdown(plain(run.name), run.card) for run in report.runs)
 
 

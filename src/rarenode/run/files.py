@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from rarenode._io.arrays import Arrays, Layout, read_arrays, read_note, write_arrays
 from rarenode._io.files import exists, is_file, replacing
-from rarenode._io.text import explain
+from rarenode._io.text import all_storable, explain
 from rarenode.config import Settings
 from rarenode.config.settings import BEFORE
 from rarenode.data.dataset import Dataset
@@ -139,7 +139,7 @@ class RunFiles:
             folder = content.get("folder")
             start = Start(several or one, dict(content["options"]), rest[0], rest[1], folder and str(folder))
             return start.found_again()
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise FileFormatError(path, None, "it is damaged; remove it, and repeat the options of the table") from None
 
     def write_start(
@@ -184,7 +184,7 @@ class RunFiles:
         """Examine training rows, and keep what was found."""
         found = examine(rows, valid=valid)
         with replacing(self.folder / EXAMINATION) as (part,):
-            part.write_text(json.dumps(found.to_dict(), indent=1), encoding="utf-8")
+            part.write_text(json.dumps(all_storable(found.to_dict()), indent=1), encoding="utf-8")
         return found
 
     def write_held_out(self, held_out: OutOfFold, model: TrainedModel, rows: Dataset) -> None:

@@ -88,9 +88,10 @@ def fit_in_folder(
     rows, validation = training_rows(opened, settings)
     rows = require_labels(rows, "training")
     validation = validation if given_validation is None else given_validation
+    new_folders = [each for each in (run.folder, *run.folder.parents) if not exists(each)]
     with ExitStack() as locks:
-        locks.enter_context(nothing_left_if_refused(run))
         locks.enter_context(sole_use(run.folder))
+        locks.enter_context(nothing_left_if_refused(run, new_folders))  # within the lock: others may begin here next
         is_new = not is_finished(run, rows, validation, settings, resume)
         if is_new:
             _warn_of_copies(rows, validation, opened)
@@ -170,10 +171,9 @@ def require_free(run: Run, resume: bool) -> None:
 
 
 @contextmanager
-def nothing_left_if_refused(run: Run) -> Iterator[None]:
-    """Remove what was written before training, folders included, if data or settings turn out not to be usable."""
+def nothing_left_if_refused(run: Run, new_folders: list[Path]) -> Iterator[None]:
+    """Remove what was written before training, with new folders, if data or settings turn out not to be usable."""
     folder = run.folder
-    new_folders = [each for each in (folder, *folder.parents) if not exists(each)]
     new_files = [folder / name for name in STARTED if not exists(folder / name)]
     try:
         yield

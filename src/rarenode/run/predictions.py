@@ -23,6 +23,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.cells import guarded_frame
 from rarenode._io.delimited import COMMA_SEPARATED, Dialect
 from rarenode._io.files import replacing
 from rarenode._io.text import counted, storable
@@ -55,6 +56,8 @@ class Choice:
     """In ``cafa``: the most probable terms of each row, at most so many."""
     dialect: Dialect = COMMA_SEPARATED
     """How a CSV file is written."""
+    raw: bool = False
+    """In CSV and TSV: names as they are, also those that a spreadsheet takes for formulas."""
 
     def __post_init__(self) -> None:
         if self.layout not in get_args(Layout):
@@ -63,6 +66,8 @@ class Choice:
             raise ArgumentError(f"min_probability must lie between 0 and 1, got {self.min_probability}")
         if not self.separator:
             raise ArgumentError("the separator must not be empty")
+        if storable(self.separator) != self.separator:
+            raise ArgumentError(f"the separator {self.separator!r} is not valid Unicode text")
         if self.most_terms < 1:
             raise ArgumentError(f"most_terms must be at least 1, got {self.most_terms}")
 
@@ -153,7 +158,7 @@ class Predictions:
         import polars as pl  # noqa: PLC0415
 
         name = "id" if self.id_name in OWN_COLUMNS else storable(self.id_name)
-        return {name: pl.Series([self.ids[row] for row in rows.tolist()], dtype=pl.String)}
+        return {name: pl.Series([storable(self.ids[row]) for row in rows.tolist()], dtype=pl.String)}
 
     def _chosen(self, choice: Choice) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         kept = self.probs >= choice.min_probability
@@ -267,7 +272,8 @@ def write_predictions(parts: Iterable[Predictions], path: Path | str, choice: Ch
 
     The suffix of the name chooses the format: ``.csv``, ``.tsv``, ``.parquet``, or ``.jsonl`` (an object in each
     line). The layout ``cafa`` is always separated by tabs. The file appears under its name only when it is complete.
-    Names are written as they are: a spreadsheet takes one that begins with =, +, - or @ for a formula.
+    In CSV and TSV, names that a spreadsheet would take for formulas begin with an apostrophe (see
+    `rarenode._io.cells`), but for ``raw`` and the layout ``cafa``; rarenode reads them without it.
 
     Returns:
         How many lines were written.
@@ -292,7 +298,8 @@ def write_predictions(parts: Iterable[Predictions], path: Path | str, choice: Ch
                     else:
                         tabs = suffix == ".tsv" or choice.layout == "cafa"
                         is_csv = not tabs
-                        frame.write_csv(
+                        shown = frame if choice.raw or choice.layout == "cafa" else guarded_frame(frame)
+                        shown.write_csv(
                             file,
                             separator=choice.dialect.delimiter if is_csv else "\t",
                             include_header=number == 0 and choice.layout != "cafa",

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rarenode._io.delimited import dialect_of
 from rarenode._io.files import exists, is_file, replacing, require_writable, sole_use
 from rarenode._io.progress import Progress
-from rarenode._io.text import counted, explain
+from rarenode._io.text import counted, explain, storable
 from rarenode.data.sources import files_like
 from rarenode.errors import ArgumentError, DataError, ExecutorError, FileFormatError, Interrupted, RarenodeError
 from rarenode.executors import Executor, Result, Task
@@ -148,6 +148,9 @@ def _plan(data: Iterable[Path | str], out: Path, choice: Choice) -> dict[str, Pa
     wrong = next((path for path in inputs if not is_file(path)), None)
     if wrong is not None:
         raise ArgumentError(f"{wrong} is no file; with a folder as output (--out FOLDER/), name files of rows")
+    odd = next((path for path in inputs if storable(path.name) != path.name), None)
+    if odd is not None:
+        raise ArgumentError(f"{storable(str(odd))}: the name is not valid UTF-8, as {MANIFEST} needs; rename the file")
     names = Counter(_output_name(path, choice) for path in inputs)
     name, number = names.most_common(1)[0]
     if number > 1:

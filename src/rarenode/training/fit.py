@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -141,10 +142,16 @@ def _require_enough_rows(data: Dataset, settings: Settings) -> None:
 
 def _require_storable_names(data: Dataset) -> None:
     """Refuse, before any training, names that a model file cannot hold."""
-    for what, names in (("node", data.hierarchy.nodes), ("feature", data.feature_names or ())):
+    kinds: dict[str, Iterable[str]] = {"name of a node": data.hierarchy.nodes}
+    terms = data.hierarchy.terms
+    if terms is not None:
+        kinds["title of a node"] = terms.titles
+        kinds["namespace of a node"] = terms.namespaces or ()
+        kinds["id of a term"] = (*terms.aliases, *terms.obsolete, *terms.excluded)
+    for what, names in (kinds | {"name of a feature": data.feature_names or ()}).items():
         bad = next((name for name in names if storable(str(name)) != name), None)
         if bad is not None:
-            raise DataError(f"the name of a {what}, {bad!r}, is not valid Unicode text and cannot be saved; rename it")
+            raise DataError(f"the {what}, {bad!r}, is not valid Unicode text and cannot be saved; rename it")
 
 
 def trains_folds(settings: Settings, *, has_validation_rows: bool) -> bool:

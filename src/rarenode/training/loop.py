@@ -368,7 +368,8 @@ class _Run:
             causes.insert(0 if largest > LARGE_FEATURE else len(causes), features)
         epoch, batch = divmod(step - 1, self.batches)
         place = f"epoch {epoch + 1} of {settings.epochs}, batch {batch + 1} of {self.batches}"
-        return f"{place}: {problem}. One of these is too large: {', '.join(causes)}"
+        causes_in_words = f"One of these is too large: {', '.join(causes)}"
+        return f"{place}: {problem}: the training diverged. {causes_in_words}. Use a lower learning rate first"
 
 
 def _values(losses: list[float | torch.Tensor]) -> list[float]:

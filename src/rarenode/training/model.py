@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 import numba
@@ -340,16 +341,24 @@ class TrainedModel:
 
     # --- files ---------------------------------------------------------------------------------------------------
 
-    def save(self, folder: Path | str) -> None:
+    def save(
+        self, folder: Path | str, beside: Mapping[str, Callable[[str], str]] = MappingProxyType({})
+    ) -> None:
         """Write the model into a folder: ``model.safetensors``, ``model.json``, and ``README.md`` for people.
 
-        Other files in the folder are left alone; an earlier model in it is replaced.
+        Other files in the folder are left alone; an earlier model in it is replaced, and is there until the new one is
+        complete.
+
+        Args:
+            folder: where to write it.
+            beside: more files that are replaced with it, by name: from the fingerprint of its parameters to their text.
 
         Raises:
+            FolderInUseError: another process writes into the folder.
             OSError: it could not be written.
         """
-        record = self._record()
-        write_model_folder(Path(folder), record, self.model, write_card(record), self.encoder, self.preparation)
+        record, card = self._record(), write_card(self._record())
+        write_model_folder(Path(folder), record, self.model, card, self.encoder, self.preparation, beside)
 
     def card(self) -> Card:
         """The model card, which `save` writes as ``README.md``."""

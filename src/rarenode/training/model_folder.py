@@ -3,13 +3,15 @@
 A folder may come from anywhere, so reading it executes nothing and trusts nothing. ``model.json`` has a bounded size
 and a schema. The shapes of all arrays follow from it and are compared with the real size of ``model.safetensors``
 before anything is allocated. Its sha256 is in ``model.json``, so the two cannot belong to different models.
+
+A folder that has a model has a complete one at every moment, also while another replaces it (`replacing_together`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from rarenode._io.arrays import read_arrays, read_shapes, write_arrays
-from rarenode._io.files import is_file, replacing
+from rarenode._io.files import belonging, is_file, replacing_together, sole_use
 from rarenode._io.text import counted, explain
 from rarenode.config import Settings
 from rarenode.config.settings import BEFORE
@@ -48,6 +50,8 @@ from rarenode.version import __version__
 FILES = PARAMETERS, RECORD, CARD, ENCODER = "model.safetensors", "model.json", "README.md", "encoder.safetensors"
 VERSION = 3
 MOST_RECORD_BYTES = 1 << 26
+PATIENCE = 60.0
+"""Seconds to wait for another process that writes a model into the same folder."""
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
@@ -159,16 +163,36 @@ class ModelFile(BaseModel):
 
 
 def write_model_folder(
-    folder: Path, record: ModelFile, model: Model, card: str, encoder: Encoder | None, preparation: Preparation | None
+    folder: Path,
+    record: ModelFile,
+    model: Model,
+    card: str,
+    encoder: Encoder | None,
+    preparation: Preparation | None,
+    beside: Mapping[str, Callable[[str], str]],
 ) -> None:
-    """Write a model. A full disk leaves an earlier model in the folder unchanged.
+    """Write a model. A full disk or a kill leaves an earlier model in the folder as it was, or the new one.
+
+    Args:
+        folder: where to write it.
+        record: all but the arrays.
+        model: whose arrays to write.
+        card: for people.
+        encoder: of pictures.
+        preparation: of features.
+        beside: more files, by name: from the fingerprint of the parameters to their text.
 
     Raises:
+        FolderInUseError: another process writes into the folder.
         OSError: it could not be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    names = (PARAMETERS, RECORD, CARD, *([] if encoder is None else [ENCODER]))
-    with replacing(*(folder / name for name in names)) as (arrays_file, record_file, card_file, *encoder_file):
+    names = (RECORD, PARAMETERS, CARD, *beside, *([] if encoder is None else [ENCODER]))
+    with (
+        sole_use(folder, PATIENCE),
+        replacing_together(*(folder / name for name in names)) as (record_file, arrays_file, card_file, *others),
+    ):
+        encoder_file = others[len(beside) :]
         projection = None if preparation is None else preparation.projection
         write_arrays(arrays_file, model.arrays() | ({} if projection is None else {DIRECTIONS: projection.directions}))
         fingerprints = record.fingerprints | {"parameters": _sha256(arrays_file)}
@@ -179,6 +203,8 @@ def write_model_folder(
         text = record.model_copy(update={"fingerprints": fingerprints}).model_dump_json(indent=1)
         record_file.write_text(text, encoding="utf-8")
         card_file.write_text(card, encoding="utf-8")
+        for path, text_for in zip(others, beside.values(), strict=False):
+            path.write_text(text_for(fingerprints["parameters"]), encoding="utf-8")
 
 
 def read_model_folder(
@@ -194,12 +220,12 @@ def read_model_folder(
         MissingFileError: a file is not there.
         FileFormatError: a file is damaged, or belongs to another model or another version of rarenode.
     """
-    for name in (RECORD, PARAMETERS):
-        if not is_file(folder / name):
+    path = belonging(folder / PARAMETERS, folder / RECORD)
+    for name, file in ((RECORD, folder / RECORD), (PARAMETERS, path)):
+        if not is_file(file):
             raise MissingFileError(f"{folder} does not contain a complete model: {name} is missing")
     record = _read_record(folder / RECORD)
     hierarchy = _hierarchy(folder / RECORD, record)
-    path = folder / PARAMETERS
     kind, description, layout = _layout(folder / RECORD, record)
     beside = {} if record.preparation is None else record.preparation.layout()
     arrays = read_arrays(path, layout | beside)
@@ -221,7 +247,7 @@ def read_model_folder(
 def _read_encoder(
     folder: Path, record: EncoderRecord, fingerprints: Mapping[str, str], module: torch.nn.Module | None
 ) -> Encoder:
-    path = folder / ENCODER
+    path = belonging(folder / ENCODER, folder / RECORD)
     if not is_file(path):
         raise MissingFileError(f"{folder} does not contain a complete model: {ENCODER} is missing")
     try:
@@ -332,11 +358,6 @@ def _check_widths(path: Path, record: ModelFile, model: Model) -> None:
     together = record.parents_together or record.training_positives
     if any(rows < positives for rows, positives in zip(together, record.training_positives, strict=True)):
         raise FileFormatError(path, None, "parents_together: a node has more rows than all its parents together")
-
-
-def parameters_fingerprint(folder: Path) -> str:
-    """The sha256 of a model's parameters as they are on disk."""
-    return _sha256(folder / PARAMETERS)
 
 
 def _sha256(path: Path) -> str:

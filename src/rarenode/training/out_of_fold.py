@@ -25,6 +25,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode._io.files import waiting_files
 from rarenode._io.text import counted
 from rarenode.config import Settings
 from rarenode.config.choices import Rule
@@ -359,8 +360,9 @@ def fold_folders(folder: Path | str) -> list[Path]:
 def remove_folds(folder: Path | str) -> None:
     """Remove the models of folds, once the model that they were for is saved."""
     for part in fold_folders(folder):
-        for name in (*FILES, CHECKPOINT):  # a kill may have left the last checkpoint beside the model
-            (part / name).unlink(missing_ok=True)
+        # A kill may have left the last checkpoint beside the model, or files of a model that was not complete.
+        for file in (*(part / name for name in (*FILES, CHECKPOINT)), *waiting_files(part)):
+            file.unlink(missing_ok=True)
         with suppress(OSError):  # it contains other files
             part.rmdir()
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rarenode import Dataset, read_arff
-from rarenode.data.readers import arff_syntax
+from rarenode.data.readers import arff, arff_syntax
 from rarenode.data.readers.arff import Kind
 from rarenode.errors import ArgumentError, FileFormatError, MissingFileError, RarenodeError
 
@@ -320,20 +320,37 @@ def test_a_directory_an_empty_path_and_an_unknown_kind(tmp_path: Path) -> None:
 
 
 class TestExpansion:
-    """Small files that would take gigabytes in memory are rejected at once."""
+    """Small files that would take gigabytes in memory are sparse, or rejected at once."""
 
     def test_many_categories_in_many_rows(self, tmp_path: Path) -> None:
         categories = ",".join(str(code) for code in range(33_000))
         text = f"@attribute few {{a,b}}\n@attribute gene {{{categories}}}\n@attribute class hierarchical p\n@data\n"
-        line, message = problem(tmp_path, text + "a,7,p\n" * 33_000)
+        X = read(tmp_path, text + "a,7,p\n" * 33_000).X
         assert (tmp_path / "file.arff").stat().st_size < 500_000
-        assert line is not None and 4 < line <= 4 + 33_000
-        assert "'gene'" in message
-        assert "33,000 categories" in message
-        assert "remove the attribute" in message
+        assert X.shape == (33_000, 33_002)
+        assert X.nnz == 66_000
+        assert X.sum(axis=0)[[0, 1, 2 + 7]].tolist() == [33_000, 0, 33_000]
+
+    def test_sparse_features_are_those_of_a_dense_matrix(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        text = "@attribute a {x,y,z}\n@attribute n numeric\n@attribute class hierarchical p\n@attribute b {v,w}\n"
+        text += "@data\n"
+        text += "x,0,p,w\ny,?,p,?\nz,2.5,?,v\n{1 3, 2 p}\n"
+        dense = read(tmp_path, text).X
+        monkeypatch.setattr(arff, "MOST_DENSE_FEATURES", 5)
+        sparse = read(tmp_path, text).X
+        assert sparse.format == "csr"
+        np.testing.assert_array_equal(sparse.toarray(), dense)
+
+    def test_long_names_of_many_categories(self, tmp_path: Path) -> None:
+        text = f"@attribute {'a' * 20_000} {{{','.join(map(str, range(30_000)))}}}\n"
+        text += "@attribute class hierarchical p\n@data\n"
+        _, message = problem(tmp_path, text + "7,p\n")
+        assert "too long a name for that many categories" in message
+        assert len(message) < 200
 
     def test_many_attributes_in_sparse_rows(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(arff_syntax, "MAX_IMPLIED_CELLS", 1000)
+        monkeypatch.setattr(arff_syntax, "IMPLIED_BY_CHARACTER", 1)
         attributes = "".join(f"@attribute a{place} numeric\n" for place in range(99))
         text = attributes + "@attribute class hierarchical p\n@data\n"
         assert read(tmp_path, text + "{99 p}\n" * 10).X.shape == (10, 99)
@@ -343,15 +360,20 @@ class TestExpansion:
 
     def test_dense_numbers_have_no_limit(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(arff_syntax, "MAX_IMPLIED_CELLS", 0)
+        monkeypatch.setattr(arff_syntax, "IMPLIED_BY_CHARACTER", 0)
         text = "@attribute x numeric\n@attribute class hierarchical p\n@data\n" + "1,p\n" * 100
         assert read(tmp_path, text).X.shape == (100, 1)
 
     def test_many_classes_in_many_rows(self, tmp_path: Path) -> None:
         classes = ",".join(str(name) for name in range(40_000))
         text = f"@attribute class hierarchical {classes}\n@data\n" + "7\n" * 30_000
-        line, message = problem(tmp_path, text)
-        assert line == 1
-        assert "30,000 rows with 40,001 classes" in message
+        data = read(tmp_path, text)
+        assert data.Y.shape == (30_000, 40_001)
+        assert data.Y.nnz == 60_000  # sparse, with the root
+        data = read(tmp_path, text + "?\n")
+        assert data.known is not None
+        assert data.known[:3, :3].all()
+        assert not data.known[-1].any()
 
     def test_a_path_of_many_levels(self, tmp_path: Path) -> None:
         text = f"@attribute class hierarchical p,{'/'.join('a' * 40_000)}\n@data\np\n"

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rarenode import Dataset, Hierarchy
-from rarenode.data.readers import read
+from rarenode.data.readers import frames, read
 from rarenode.data.readers.frames import scan_table
 from rarenode.data.table_options import Expected, TableOptions
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError, RarenodeError
@@ -522,6 +522,40 @@ def test_columns_of_data_frames_that_cannot_be_features(values: list[Any], told:
     frame = pl.DataFrame({"x": values, "taxa": ["Biota > Corals", "Biota > Sponges"]})
     with pytest.raises(DataError, match=told):
         Dataset.read(frame, labels="taxa")
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_a_small_file_of_very_many_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
+    frame = pl.DataFrame({"x": [0.5] * 200_000, "taxa": ["Biota > Corals"] * 200_000})
+    path = tmp_path / f"t{suffix}"
+    if suffix == ".parquet":
+        frame.write_parquet(path)
+    else:
+        frame.write_ipc(path, compression="zstd")
+    assert len(Dataset.read(path, labels="taxa")) == 200_000
+    monkeypatch.setattr(frames, "MOST_CELLS", 1000)
+    monkeypatch.setattr(frames, "CELLS_BY_BYTE", 1)
+    with pytest.raises(FileFormatError, match=r"it has 200,000 rows of 2 columns in [\d,]+ bytes, which take too much"):
+        Dataset.read(path, labels="taxa")
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"a\ud800": [1, 2]}, "the name of the column 'a.ud800' is not valid Unicode text"),
+        ({"x": ["a\ud800", "b"]}, "column 'x': 'a.ud800' is not valid Unicode text"),
+    ],
+)
+def test_half_a_character_in_a_data_frame(columns: dict[str, list[Any]], told: str) -> None:
+    frame = pd.DataFrame(columns | {"taxa": ["Biota > Corals", "Biota > Sponges"]})
+    with pytest.raises(DataError, match=told):
+        Dataset.read(frame, labels="taxa")
+
+
+def test_half_a_character_in_an_index_is_stored() -> None:
+    frame = pd.DataFrame({"x": [1, 2], "taxa": ["Biota > Corals", "Biota > Sponges"]}, index=["a\ud800", "b"])
+    frame.index.name = "\ud800"
+    assert Dataset.read(frame, labels="taxa").ids == ("a\\ud800", "b")
 
 
 def test_data_frames_that_cannot_be_read() -> None:

@@ -22,10 +22,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from rarenode.data.dataset import ROOT, Dataset, scored_nodes
 from rarenode.data.features import LARGEST
@@ -33,21 +34,24 @@ from rarenode.data.readers.arff_syntax import Header, Rows, meaningful_lines, re
 from rarenode.data.table_options import Expected, TableOptions
 from rarenode.errors import ArgumentError, DataError, FileFormatError, HierarchyError
 from rarenode.hierarchy import Hierarchy, HierarchyLike
+from rarenode.hierarchy.labels import MOST_DENSE_CELLS, Labels, sparse_labels
 
 Kind = Literal["auto", "tree", "dag"]
 
 MAX_LEVELS = 1000
 """Levels of a path. Nodes are named by their full path, so the size of all names is quadratic in the depth."""
-MAX_LABEL_CELLS = 2**30
-"""Cells of the label matrix, one byte each. A small file can declare many classes and have many short rows."""
+MOST_DENSE_FEATURES, MOST_NAME_CHARACTERS = 2**24, 2**26
+"""Features of more cells are sparse, if that takes less memory: a small file can have categories by the thousand. Their
+names contain that of their attribute, and may have so many characters in all."""
 
 
 def read_arff(path: Path | str, kind: Kind = "auto", *, hierarchy: Hierarchy | None = None) -> Dataset:
     """Read an ARFF file with a hierarchical class attribute.
 
     A missing numeric value is NaN; a nominal attribute ``strand {w,c}`` gives the features ``strand=w`` and
-    ``strand=c``, both 0 where it is missing. If the file declares a name twice (the benchmark's Expr does), the second
-    is ``name#2``. A row whose class is ``?`` is not labelled.
+    ``strand=c``, both 0 where it is missing. Very many features, most of them 0, are a sparse matrix. If the file
+    declares a name twice (the benchmark's Expr does), the second is ``name#2``. A row whose class is ``?`` is not
+    labelled.
 
     Args:
         path: the file, in UTF-8.
@@ -74,21 +78,21 @@ def read_arff(path: Path | str, kind: Kind = "auto", *, hierarchy: Hierarchy | N
             known=nothing,
             hierarchy=hierarchy,
             scored=scored_nodes(hierarchy),
-            feature_names=_feature_names(header),
+            feature_names=_feature_names(path, header),
             name=str(path),
         )
     found = _detect_kind(header.entries, rows.labels) if kind == "auto" else kind
     hierarchy = _build_hierarchy(path, header, found)
-    Y = _encode_labels(path, header, rows, hierarchy)
+    Y = _encode_labels(path, rows, hierarchy)
     # Only a row whose class is ? has an empty list of labels; an empty class is a syntax error.
     labelled = np.array([bool(labels) for labels in rows.labels], dtype=np.bool_)
     return Dataset(
         X=_build_features(path, header, rows),
         Y=Y,
-        known=None if labelled.all() else np.repeat(labelled[:, None], len(hierarchy), axis=1),
+        known=None if labelled.all() else np.broadcast_to(labelled[:, None], Y.shape),
         hierarchy=hierarchy,
         scored=scored_nodes(hierarchy),
-        feature_names=_feature_names(header),
+        feature_names=_feature_names(path, header),
         name=str(path),
     )
 
@@ -126,7 +130,11 @@ def read_arff_files(
     return replace(data, X=data.X[:, chosen], feature_names=expected.features)
 
 
-def _feature_names(header: Header) -> tuple[str, ...]:
+def _feature_names(path: Path, header: Header) -> tuple[str, ...]:
+    for attribute in header.attributes:
+        if len(attribute.name) * len(attribute.categories or ()) > MOST_NAME_CHARACTERS:
+            problem = f"attribute {attribute.name[:40]!r}...: too long a name for that many categories; shorten it"
+            raise FileFormatError(path, None, problem)
     names: list[str] = []
     for attribute in header.attributes:
         if attribute.categories is None:
@@ -144,8 +152,8 @@ def _feature_names(header: Header) -> tuple[str, ...]:
     return tuple(unique)
 
 
-def _build_features(path: Path, header: Header, rows: Rows) -> NDArray[np.float64]:
-    """Numeric columns and one-hot columns, in the order of the attributes."""
+def _build_features(path: Path, header: Header, rows: Rows) -> Any:
+    """Numeric columns and one-hot columns, in the order of the attributes; sparse if they are large and mostly 0."""
     count = len(rows.lines)
     names = [attribute.name for attribute in header.attributes if attribute.categories is None]
     numeric = np.asarray(rows.numeric, dtype=np.float64).reshape(count, len(names))
@@ -156,7 +164,12 @@ def _build_features(path: Path, header: Header, rows: Rows) -> NDArray[np.float6
         raise FileFormatError(path, rows.lines[row], f"attribute {names[position]!r}: {problem}")
     codes = np.asarray(rows.nominal, dtype=np.int64).reshape(count, len(header.attributes) - len(names))
     widths = [1 if attribute.categories is None else len(attribute.categories) for attribute in header.attributes]
-    X = np.zeros((count, sum(widths)))
+    shape = count, sum(widths)
+    if shape[0] * shape[1] > MOST_DENSE_FEATURES:
+        present = np.count_nonzero(numeric) + np.count_nonzero(codes >= 0)
+        if 2 * present < shape[0] * shape[1]:  # a cell that is stored takes 12 bytes or 16, others take 8
+            return _sparse_features(header, numeric, codes, shape)
+    X = np.zeros(shape)
     column = 0
     next_numeric, next_nominal = iter(numeric.T), iter(codes.T)
     for attribute, width in zip(header.attributes, widths, strict=True):
@@ -168,6 +181,19 @@ def _build_features(path: Path, header: Header, rows: Rows) -> NDArray[np.float6
             X[known, column + code[known]] = 1.0
         column += width
     return X
+
+
+def _sparse_features(header: Header, numeric: NDArray[Any], codes: NDArray[Any], shape: tuple[int, int]) -> Any:
+    """The same columns as a sparse matrix."""
+    is_numeric = np.array([attribute.categories is None for attribute in header.attributes], dtype=np.bool_)
+    widths = np.array([len(attribute.categories or "1") for attribute in header.attributes])
+    first = np.cumsum(widths) - widths
+    rows, columns = np.nonzero(numeric)
+    values = numeric[rows, columns]
+    rows_of_codes, places = np.nonzero(codes >= 0)
+    hot = first[~is_numeric][places] + codes[rows_of_codes, places]
+    cells = np.concatenate([rows, rows_of_codes]), np.concatenate([first[is_numeric][columns], hot])
+    return csr_array((np.concatenate([values, np.ones(len(hot))]), cells), shape=shape)
 
 
 def _detect_kind(entries: tuple[str, ...], labels: list[list[str]]) -> Literal["tree", "dag"]:
@@ -201,16 +227,9 @@ def _pair(entry: str) -> tuple[str, str]:
     return parent, child
 
 
-def _encode_labels(path: Path, header: Header, rows: Rows, hierarchy: Hierarchy) -> NDArray[np.bool_]:
+def _encode_labels(path: Path, rows: Rows, hierarchy: Hierarchy) -> Labels:
     shape = len(rows.labels), len(hierarchy)
-    if shape[0] * shape[1] > MAX_LABEL_CELLS:
-        raise FileFormatError(
-            path,
-            header.class_line,
-            f"{shape[0]:,} rows with {shape[1]:,} classes need more than {MAX_LABEL_CELLS:,} label cells; "
-            "split the file, or remove classes that no row has",
-        )
-    Y = np.zeros(shape, dtype=np.bool_)
+    cells: list[tuple[int, int]] = []
     for row, labels in enumerate(rows.labels):
         for label in labels:
             column = hierarchy.index.get(label)
@@ -218,5 +237,10 @@ def _encode_labels(path: Path, header: Header, rows: Rows, hierarchy: Hierarchy)
                 raise FileFormatError(
                     path, rows.lines[row], f"label {label[:60]!r} is not in the hierarchy of the class attribute"
                 )
-            Y[row, column] = True
+            cells.append((row, column))
+    places = np.array(cells, dtype=np.int64).reshape(-1, 2).T
+    if shape[0] * shape[1] > MOST_DENSE_CELLS:
+        return hierarchy.close(sparse_labels(places[0], places[1], shape))
+    Y = np.zeros(shape, dtype=np.bool_)
+    Y[places[0], places[1]] = True
     return hierarchy.close(Y)

@@ -20,9 +20,9 @@ from rarenode.errors import FileFormatError, MissingFileError
 MISSING = "?"
 NUMERIC = ("numeric", "real", "integer")
 
-MAX_IMPLIED_CELLS = 2**28
-"""Limit on the cells of the feature matrix that the file does not spell out: one-hot columns and the zeros of sparse
-rows. They cost 8 bytes each (2 GiB in all), and a file of a few hundred kilobytes can imply billions of them."""
+MAX_IMPLIED_CELLS, IMPLIED_BY_CHARACTER = 2**26, 256
+"""Limit on the cells that sparse rows leave out: so many, or for each character of the rows so many, if that is more.
+They cost 8 bytes each (half a GiB), and a file of a few hundred kilobytes can imply billions of them."""
 
 _ATTRIBUTE = re.compile(
     r"""@attribute\s+(?:'(?P<single>[^']*)'|"(?P<double>[^"]*)"|(?P<bare>[^\s{]+))\s*(?P<type>.*)""", re.I | re.S
@@ -183,14 +183,15 @@ def read_rows(path: Path, lines: Iterator[tuple[int, str]], header: Header) -> R
         omitted[position] = attribute.categories[0] if attribute.categories else MISSING
     if header.class_position is not None:
         omitted[header.class_position] = ""
-    one_hot = sum(len(attribute.categories or ()) for _, attribute in nominal)
-    implied = 0
+    implied = characters = 0
 
     for number, line in lines:
         sparse = line.startswith("{")
-        implied += one_hot + (width if sparse else 0)
-        if implied > MAX_IMPLIED_CELLS:
-            raise FileFormatError(path, number, _too_many_cells(header, one_hot))
+        implied, characters = implied + (width if sparse else 0), characters + len(line)
+        most = max(MAX_IMPLIED_CELLS, IMPLIED_BY_CHARACTER * characters)
+        if implied > most:
+            problem = f"sparse rows of {len(header.attributes):,} attributes take the rows up to here beyond"
+            raise FileFormatError(path, number, f"{problem} {most:,} cells; split the file, or remove attributes")
         fields = _sparse_fields(path, number, line, omitted) if sparse else _split(line)
         if len(fields) != width:
             including = "" if header.class_position is None else " including the class"
@@ -216,19 +217,6 @@ def _picker(positions: list[int]) -> Callable[[list[str]], tuple[str, ...]]:
     if len(positions) > 1:
         return itemgetter(*positions)
     return lambda fields: tuple(fields[position] for position in positions)
-
-
-def _too_many_cells(header: Header, one_hot: int) -> str:
-    if one_hot > len(header.attributes):
-        largest = max(header.attributes, key=lambda attribute: len(attribute.categories or ()))
-        return (
-            f"attribute {largest.name!r}: one-hot encoding its {len(largest.categories or ()):,} categories takes the "
-            f"rows up to here beyond {MAX_IMPLIED_CELLS:,} cells; group rare categories, or remove the attribute"
-        )
-    return (
-        f"sparse rows of {len(header.attributes):,} attributes take the rows up to here beyond "
-        f"{MAX_IMPLIED_CELLS:,} cells; split the file, or remove attributes"
-    )
 
 
 def _split(line: str) -> list[str]:

@@ -16,8 +16,10 @@ import numpy as np
 import polars as pl
 from polars.selectors import by_name
 
+from rarenode._io.cells import has_guards
 from rarenode._io.delimited import check_header, guess_delimiter, header_names, read_records, read_text, suffix_of
 from rarenode._io.files import identity, is_dir, is_file, require_unchanged
+from rarenode._io.text import counted, storable
 from rarenode.data.features import frame_from_pandas
 from rarenode.errors import DataError, FileFormatError, MissingFileError
 
@@ -28,6 +30,8 @@ MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?")
 THOUSANDS = r"^[+-]?[1-9]\d{0,2}(,\d{3})+$"
 """A number whose commas may separate thousands."""
 NEWLINE = ord("\n")
+MOST_CELLS, CELLS_BY_BYTE = 1 << 29, 128
+"""A compressed table may have so many cells or, if it is larger, so many for each of its bytes."""
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 """What polars raises for a damaged file."""
 
@@ -167,9 +171,9 @@ def _from_frame(source: Any) -> Table:
         table = Table(source)
     elif hasattr(source, "columns") and hasattr(source, "index"):
         index = source.index
-        name = None if index.name is None else str(index.name)
+        name = None if index.name is None else storable(str(index.name))
         numbered = type(index).__name__ == "RangeIndex" and (index.start, index.step, name) == (0, 1, None)
-        ids = None if numbered else tuple(str(key) for key in index)
+        ids = None if numbered else tuple(storable(str(key)) for key in index)
         table = Table(frame_from_pandas(source), ids=ids, index_name=name)
     else:
         raise DataError(f"expected a file, or a pandas or polars data frame, got {type(source).__name__}")
@@ -220,7 +224,18 @@ def _read(path: Path, text_columns: TextColumns, columns: Sequence[str] | None) 
         frame, delimiter = _read_text_frame(path, text_columns)
         return _without_missing(frame), delimiter
     scanned = _scan(path)
-    return _without_missing(_collect(path, scanned if columns is None else scanned.select(by_name(*columns)))), None
+    if columns is not None:
+        scanned = scanned.select(by_name(*columns))
+    _check_size(path, scanned)
+    return _without_missing(_collect(path, scanned)), None
+
+
+def _check_size(path: Path, scanned: pl.LazyFrame) -> None:
+    """Refuse a small file of which compression makes billions of cells."""
+    rows, columns = _collect(path, scanned.select(pl.len())).item(), len(scanned.collect_schema())
+    if rows * columns > max(MOST_CELLS, CELLS_BY_BYTE * path.stat().st_size):
+        what = f"{rows:,} rows of {counted(columns, 'column')} in {path.stat().st_size:,} bytes"
+        raise FileFormatError(path, None, f"it has {what}, which take too much memory; leave out columns, or split it")
 
 
 def _without_missing(frame: pl.DataFrame) -> pl.DataFrame:
@@ -294,7 +309,7 @@ def _clean(path: Path) -> tuple[bytes, str, tuple[str, ...]]:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     delimiter = guess_delimiter(text, suffix_of(path))
-    if '"' in text:  # fields may contain delimiters and line breaks
+    if '"' in text or has_guards(text, delimiter):  # fields may contain delimiters and line breaks
         return _rewritten(path, delimiter)
     first, _, rest = text.partition("\n")
     names = header_names(first.split(delimiter))
