@@ -13,9 +13,10 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import typer.main
-from latex2mathml.converter import convert
+import ziamath
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
@@ -28,7 +29,10 @@ ROOT = Path(__file__).parent.parent
 OUTSIDE = ("CHANGELOG.md", "CONTRIBUTING.md")
 """Pages outside docs that are in the navigation. Other files get a page if a page links to them."""
 LINK = re.compile(r"(\]\(|^\[[^]]+\]: )([^):#\s]+)", re.MULTILINE)
+NESTED = re.compile(r"^  (?=- )", re.MULTILINE)
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
+SIZE = 16
+"""Of the letters of formulas, in units of their drawings."""
 ALL = "/*"
 """Ends an entry of the navigation that stands for all other pages of a folder."""
 
@@ -56,12 +60,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Fill in what is generated, and point links at the pages of files outside docs."""
     markdown = markdown.replace("<!-- commands -->", "\n".join(_commands()))
     markdown = markdown.replace("<!-- settings -->", "\n".join(_settings()))
+    markdown = NESTED.sub("    ", markdown)  # lists in lists: two spaces elsewhere, four here
     here = page.file.src_uri
     return LINK.sub(lambda link: link[1] + _target(link[2], here), markdown)
 
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turn formulas into MathML, which browsers draw without a script."""
+    """Draw formulas, so that pages need neither a script nor a font for them."""
     return FORMULA.sub(lambda found: _formula(html.unescape(found[2]), block=found[1] == "div"), content)
 
 
@@ -96,8 +101,16 @@ def _target(link: str, page: str) -> str:
 
 
 def _formula(latex: str, *, block: bool) -> str:
-    formula = convert(latex.strip(), display="block" if block else "inline")
-    return f'<div class="formula">{formula}</div>' if block else formula
+    """A formula as a drawing that is as large as the text around it."""
+    drawn = ziamath.Latex(latex.strip(), size=SIZE, color="currentColor", inline=not block)
+    svg = drawn.svgxml()
+    width, height = (float(svg.get(side)) / SIZE for side in ("width", "height"))
+    below = 0 if block else drawn.getyofst() / SIZE
+    svg.set("style", f"width:{width:.3f}em;height:{height:.3f}em;vertical-align:{below:.3f}em")
+    svg.set("role", "img")
+    svg.set("aria-label", " ".join(latex.split()))
+    written = ElementTree.tostring(svg, encoding="unicode")
+    return f'<div class="formula">{written}</div>' if block else written
 
 
 # --- the command line ------------------------------------------------------------------------------------------------
