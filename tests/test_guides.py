@@ -41,10 +41,8 @@ def test_its_commands_run(page: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda path: str(path.relative_to(DOCS)))
 def test_no_example_is_left_out(page: Path) -> None:
     """Python and commands are on pages whose examples are run, in blocks that are found."""
-    marked = re.findall(r"^ *```+ *(python|py|pycon|console|bash|sh|shell)\b", page.read_text(encoding="utf-8"), re.MULTILINE)
-    run = page in PAGES or page.parent.name == "tutorials"
-    assert len(marked) == (len(python(page)) + _blocks_of_commands(page) if run else 0)
-
-
-def _blocks_of_commands(page: Path) -> int:
-    return len(re.findall(r"^```console\n\$ ", page.read_text(encoding="utf-8"), re.MULTILINE))
+    text = page.read_text(encoding="utf-8")
+    marked = re.findall(r"^ *```+ *(?:python|py|pycon|console|bash|sh|shell)\b", text, re.MULTILINE)
+    with_prompt = re.findall(r"^```console\n\$ ", text, re.MULTILINE)
+    is_run = page in PAGES or page.parent.name == "tutorials"
+    assert len(marked) == (len(python(page)) + len(with_prompt) if is_run else 0)
