@@ -61,7 +61,7 @@ results: setup ## write docs/results from the records in results/
 	$(BIN)/python tools/write_results.py
 
 docs: setup ## build the documentation into build/site; broken links and anchors are errors
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 lock: setup ## resolve pyproject.toml anew into requirements.lock
 	$(BIN)/python tools/lock.py

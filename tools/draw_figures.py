@@ -47,7 +47,7 @@ DATA_FLOW = (
         Box("report, tables", 0.6, 8),
     ),
     (
-        Arrow(0, 1, "readers"),
+        Arrow(0, 1, "readers; an Encoder for pictures"),
         Arrow(1, 3, "Preparation, fitted on training rows"),
         Arrow(2, 4),
         Arrow(3, 4),

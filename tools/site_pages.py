@@ -10,13 +10,13 @@ import html
 import posixpath
 import re
 import textwrap
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import typer.main
-import ziamath
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
@@ -25,10 +25,16 @@ from rarenode.cli.app import app
 from rarenode.config import Settings
 from rarenode.config.settings import describe
 
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # it opens its font in a way that Python has two minds about
+    from ziamath.zmath import Latex
+
 ROOT = Path(__file__).parent.parent
 OUTSIDE = ("CHANGELOG.md", "CONTRIBUTING.md")
 """Pages outside docs that are in the navigation. Other files get a page if a page links to them."""
 LINK = re.compile(r"(\]\(|^\[[^]]+\]: )([^):#\s]+)", re.MULTILINE)
+REMARK = re.compile(r"\A<!--.*?-->\s*", re.DOTALL)
+HEADING = re.compile(r"^#(#+ )", re.MULTILINE)
 NESTED = re.compile(r"^  (?=- )", re.MULTILINE)
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 SIZE = 16
@@ -60,6 +66,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Fill in what is generated, and point links at the pages of files outside docs."""
     markdown = markdown.replace("<!-- commands -->", "\n".join(_commands()))
     markdown = markdown.replace("<!-- settings -->", "\n".join(_settings()))
+    markdown = REMARK.sub("", markdown)
+    if markdown.startswith("## "):
+        markdown = HEADING.sub(r"\1", markdown)  # its first heading is the title of the page
     markdown = NESTED.sub("    ", markdown)  # lists in lists: two spaces elsewhere, four here
     here = page.file.src_uri
     return LINK.sub(lambda link: link[1] + _target(link[2], here), markdown)
@@ -102,9 +111,9 @@ def _target(link: str, page: str) -> str:
 
 def _formula(latex: str, *, block: bool) -> str:
     """A formula as a drawing that is as large as the text around it."""
-    drawn = ziamath.Latex(latex.strip(), size=SIZE, color="currentColor", inline=not block)
+    drawn = Latex(latex.strip(), size=SIZE, color="currentColor", inline=not block)
     svg = drawn.svgxml()
-    width, height = (float(svg.get(side)) / SIZE for side in ("width", "height"))
+    width, height = (float(svg.attrib[side]) / SIZE for side in ("width", "height"))
     below = 0 if block else drawn.getyofst() / SIZE
     svg.set("style", f"width:{width:.3f}em;height:{height:.3f}em;vertical-align:{below:.3f}em")
     svg.set("role", "img")

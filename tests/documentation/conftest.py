@@ -22,8 +22,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 def build(config: Path, into: Path) -> subprocess.CompletedProcess[str]:
     """`make docs`, from a configuration into a folder."""
-    mkdocs = [sys.executable, "-m", "mkdocs", "build", "--quiet"]
-    command = [*mkdocs, "--config-file", str(config), "--site-dir", str(into)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--config-file", str(config), "--site-dir", str(into)]
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
