@@ -164,9 +164,12 @@ def _definition(parameter: Any, context: typer.Context) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Plain text as Markdown, with options and placeholders as code."""
-    text = re.sub(r"([*_<>])", r"\\\1", text)
-    return re.sub(r"(?<![\w`-])(--[a-z][a-z-]*)", r"`\1`", text)
+    """Plain text as Markdown, with options as code; what is code already stays as it is."""
+    parts = re.split(r"(`[^`]*`)", text)
+    for place in range(0, len(parts), 2):
+        plain = re.sub(r"([*_])", r"\\\1", html.escape(parts[place], quote=False))
+        parts[place] = re.sub(r"(?<![\w-])(--[a-z][a-z-]*)", r"`\1`", plain)
+    return "".join(parts)
 
 
 # --- settings --------------------------------------------------------------------------------------------------------

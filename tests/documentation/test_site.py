@@ -74,6 +74,7 @@ class TestBuilt:
             assert f'id="rarenode-{name}"' in commands
         assert "<code>--min-confidence P</code>" in commands
         assert "<code>--hidden-size" in commands
+        assert "see <code>rarenode hierarchy --help</code>. Default" in commands
         settings = (site / "reference" / "settings.html").read_text(encoding="utf-8")
         assert all(f'id="{name}"' in settings for name in Settings.model_fields)
 
