@@ -53,12 +53,13 @@ bench-scale: setup ## how time and memory grow with rows, nodes and edges, in an
 stress: setup ## kill and resume a training 200 times; it must end in the same bits
 	$(BIN)/python tools/stress.py
 
-graph: setup ## draw the package graph into docs/images, and the figures of the documentation
+graph: setup ## draw the package graph and the figures of the documentation into docs/images
 	$(BIN)/python -m tools.draw_package_graph
 	$(BIN)/python -m tools.draw_figures
 
-results: setup ## write docs/results from the records in results/
+results: setup ## write docs/results, and the figures of the documentation, from the records in results/
 	$(BIN)/python tools/write_results.py
+	$(BIN)/python -m tools.draw_figures
 
 docs: setup ## build the documentation into build/site; broken links and anchors are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build

@@ -22,7 +22,7 @@ def test_the_script_draws_what_the_pages_show(tmp_path: Path) -> None:
     for path in drawn:
         kept = DOCS / "images" / path.name
         assert kept.read_text(encoding="utf-8").startswith("<")
-        assert texts(kept) == texts(path)
+        assert texts(kept) == texts(path), f"{path.name} is out of date: make graph"
     shown = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
     assert all(f"](images/{path.name})" in shown for path in drawn)
 
