@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-all explore coverage lint bench bench-scale stress graph results lock clean
+.PHONY: help setup demo test test-all explore coverage lint bench bench-scale stress graph results docs lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -41,7 +41,7 @@ lint: setup ## ruff, mypy --strict, import-linter, and whether the package graph
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python tools/draw_package_graph.py --check
+	$(BIN)/python -m tools.draw_package_graph --check
 	$(BIN)/python tools/write_results.py --check
 
 bench: setup ## time and memory against the dense formula; also to build/bench.json
@@ -53,11 +53,16 @@ bench-scale: setup ## how time and memory grow with rows, nodes and edges, in an
 stress: setup ## kill and resume a training 200 times; it must end in the same bits
 	$(BIN)/python tools/stress.py
 
-graph: setup ## draw the package graph into docs/architecture.md
-	$(BIN)/python tools/draw_package_graph.py
+graph: setup ## draw the package graph and the figures of the documentation into docs/images
+	$(BIN)/python -m tools.draw_package_graph
+	$(BIN)/python -m tools.draw_figures
 
-results: setup ## write docs/results from the records in results/
+results: setup ## write docs/results, and the figures of the documentation, from the records in results/
 	$(BIN)/python tools/write_results.py
+	$(BIN)/python -m tools.draw_figures
+
+docs: setup ## build the documentation into build/site; broken links and anchors are errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 lock: setup ## resolve pyproject.toml anew into requirements.lock
 	$(BIN)/python tools/lock.py

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 TORCH = "torch==2.13.0"
-EXTRAS = "dev,vision,cluster"
+EXTRAS = "dev,docs,vision,cluster"
 HEAD = f"# Made by `make lock` from pyproject.toml, extras {EXTRAS}; do not edit.\n"
 
 
