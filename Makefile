@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-all explore coverage lint bench bench-scale stress graph results lock clean
+.PHONY: help setup demo test test-all explore coverage lint bench bench-scale fuzz stress trust graph results lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -50,8 +50,18 @@ bench: setup ## time and memory against the dense formula; also to build/bench.j
 bench-scale: setup ## how time and memory grow with rows, nodes and edges, in an hour; draws docs/images/scale.svg
 	$(BIN)/python -m bench.scale
 
-stress: setup ## kill and resume a training 200 times; it must end in the same bits
-	$(BIN)/python tools/stress.py
+fuzz: setup ## read spoiled files of every kind for SECONDS (60), decided by SEED (0)
+	$(BIN)/python -m tools.fuzz --seconds $(or $(SECONDS),60) --seed $(or $(SEED),0)
+
+stress: setup ## kill a training 200 times and commands now and then; full disks and read-only folders
+	$(BIN)/python -m tools.stress $(if $(SECONDS),--seconds $(SECONDS)) --seed $(or $(SEED),0)
+
+# Other inputs and moments every day; what fails is repeated with the SEED that is printed.
+trust: setup ## fuzz and stress for SECONDS (120) in sum, with a new seed every day
+	$(eval TRUST_SEED := $(or $(SEED),$(shell date +%Y%m%d)))
+	@echo "seed: $(TRUST_SEED) (make trust SEED=$(TRUST_SEED) repeats it)"
+	$(BIN)/python -m tools.fuzz --seconds $$(( $(or $(SECONDS),120) / 2 )) --seed $(TRUST_SEED)
+	$(BIN)/python -m tools.stress --seconds $$(( $(or $(SECONDS),120) / 2 )) --seed $(TRUST_SEED)
 
 graph: setup ## draw the package graph into docs/architecture.md
 	$(BIN)/python tools/draw_package_graph.py
