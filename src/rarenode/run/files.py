@@ -139,7 +139,7 @@ class RunFiles:
             folder = content.get("folder")
             start = Start(several or one, dict(content["options"]), rest[0], rest[1], folder and str(folder))
             return start.found_again()
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise FileFormatError(path, None, "it is damaged; remove it, and repeat the options of the table") from None
 
     def write_start(

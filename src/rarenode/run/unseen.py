@@ -101,7 +101,7 @@ def kept_rows(run: Run) -> Unseen | None:
         try:
             names = json.loads(held_out["ids"].tobytes())
             ids = tuple(str(names[place]) for place in order.tolist())
-        except (ValueError, LookupError, TypeError):
+        except (ValueError, LookupError, TypeError, RecursionError):
             raise FileFormatError(run.folder / HELD_OUT, None, "its ids are damaged; remove it") from None
     rows = Dataset(
         X=np.empty((len(order), 0), dtype=np.float32),
