@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-all explore coverage lint bench bench-scale fuzz stress trust graph results lock clean
+.PHONY: help setup demo test test-all explore coverage lint bench bench-scale fuzz stress trust graph results sbom lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -37,12 +37,13 @@ explore: setup ## run all tests with new random examples
 coverage: setup ## run all tests, and list what they do not cover; takes twice as long
 	$(BIN)/python -m pytest -n 2 --cov rarenode --cov-report term:skip-covered --cov-report html:build/coverage
 
-lint: setup ## ruff, mypy --strict, import-linter, and whether the package graph and docs/results are true
+lint: setup ## ruff, mypy --strict, import-linter, and whether generated parts of docs/ are true
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/draw_package_graph.py --check
 	$(BIN)/python tools/write_results.py --check
+	$(BIN)/python tools/sbom.py --check
 
 bench: setup ## time and memory against the dense formula; also to build/bench.json
 	$(BIN)/python -m bench
@@ -68,6 +69,9 @@ graph: setup ## draw the package graph into docs/architecture.md
 
 results: setup ## write docs/results from the records in results/
 	$(BIN)/python tools/write_results.py
+
+sbom: setup ## write docs/dependencies.md and build/sbom.json (CycloneDX) from requirements.lock
+	$(BIN)/python tools/sbom.py
 
 lock: setup ## resolve pyproject.toml anew into requirements.lock
 	$(BIN)/python tools/lock.py

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import pickle
+import socket
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -64,7 +67,7 @@ def break_promise(folder: Path) -> None:
 
 def say_too_much(folder: Path) -> None:
     if unless_whole(folder):
-        raise DataError("no" * 5000)
+        raise DataError("no" * (1 << 20))
 
 
 def compute_for_ever(folder: Path) -> None:
@@ -101,6 +104,27 @@ def write_elsewhere(folder: Path) -> None:
         (folder.parent / "elsewhere.txt").write_text("x")
 
 
+def connect(folder: Path) -> None:
+    if unless_whole(folder):
+        with suppress(Exception):
+            socket.create_connection(("127.0.0.1", 9))
+
+
+def begin_a_program(folder: Path) -> None:
+    if unless_whole(folder):
+        subprocess.run(["true"], check=False)
+
+
+def unpickle(folder: Path) -> None:
+    if unless_whole(folder):
+        pickle.loads(pickle.dumps(Counter))
+
+
+def write_far_away(folder: Path) -> None:
+    if unless_whole(folder):
+        (KEPT / "far.txt").write_text("x")
+
+
 @pytest.fixture(scope="module")
 def reader() -> Iterator[Reader]:
     with Reader(QUICK) as reader:
@@ -122,6 +146,10 @@ def reader() -> Iterator[Reader]:
         (take_memory, "MemoryError"),
         (die, "Crash"),
         (write_elsewhere, "WroteElsewhere"),
+        (write_far_away, "ForbiddenError"),
+        (connect, "ForbiddenError"),
+        (begin_a_program, "ForbiddenError"),
+        (unpickle, "ForbiddenError"),
     ],
 )
 def test_verdicts(reader: Reader, read: object, kind: str) -> None:

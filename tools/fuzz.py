@@ -3,8 +3,8 @@
     python -m tools.fuzz --seconds 60 --seed 0        # `make fuzz`
     python -m tools.fuzz --repeat build/fuzz/arff/KeyError-1a2b3c4d
 
-An input passes if its reader returns something valid, or raises a `RarenodeError` with a message of ordinary length,
-within bounds of time and memory. A process of its own reads; one that hangs or dies is replaced. Inputs are decided by
+An input passes if its reader returns something valid, or raises a `RarenodeError` with a message no longer than inputs
+are, within bounds of time and memory. A process of its own reads; one that hangs or dies is replaced. Inputs are decided by
 the seed and their number alone. Those that fail are made smaller and written to build/fuzz; the exit code is then 1.
 What failed once and is mended is kept in tests/fuzz, where tests/test_fuzz.py reads it again.
 """
@@ -33,12 +33,12 @@ from time import monotonic, process_time
 from typing import Any, NamedTuple, Self
 
 from rarenode.errors import RarenodeError
-from tools.fuzz_mutations import Files, spoil
+from tools.fuzz_mutations import MOST_BYTES, Files, spoil
 from tools.fuzz_targets import PROJECT, TARGETS, Target
 
 FOUND = PROJECT / "build" / "fuzz"
-LONGEST_MESSAGE = 5000
-"""Characters of an error; it is to be one line in a terminal."""
+LONGEST_MESSAGE = MOST_BYTES
+"""Characters of an error, which may quote a name from the input, but not again and again."""
 INPUTS_OF_A_PROCESS = 5000
 """Then another one takes over, lest leaks add up."""
 KNOWN = {(".arrow", "Crash"), (".parquet", "Crash")}
@@ -78,6 +78,15 @@ class Verdict(NamedTuple):
         return self.kind in ("read", "refused", "known")
 
 
+FORBIDDEN = ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn",
+             "pickle.find_class")  # fmt: skip
+"""Audit events of Python that reading a file has no reason for."""
+
+
+class ForbiddenError(BaseException):
+    """A reader began a program, opened a connection or wrote outside of the temporary folder; none catches this."""
+
+
 class TooSlowError(BaseException):
     """An input takes too long; no reader catches it by chance."""
 
@@ -89,6 +98,7 @@ def serve(connection: Connection, limits: Limits) -> None:
     """Read inputs until the other side hangs up."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # panics of Rust print what is in their message anyway
     _warnings_are_errors()
+    sys.addaudithook(_watch)
     signal.signal(signal.SIGPROF, _too_slow)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(EOFError):
@@ -133,11 +143,28 @@ def _bounded(limits: Limits | None) -> Iterator[None]:
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (most, hard))
     signal.setitimer(signal.ITIMER_PROF, limits.seconds)
+    _watched.append(tempfile.gettempdir())
     try:
         yield
     finally:
+        _watched.clear()
         signal.setitimer(signal.ITIMER_PROF, 0)
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, hard))
+
+
+_watched: list[str] = []
+"""While an input is read: the folder that everything is written to."""
+
+
+def _watch(event: str, arguments: tuple[Any, ...]) -> None:
+    if not _watched:
+        return
+    if event in FORBIDDEN:
+        raise ForbiddenError(f"{event} {arguments}")
+    if event == "open" and isinstance(arguments[0], str | bytes) and arguments[2] & (os.O_WRONLY | os.O_RDWR):
+        path = os.fsdecode(arguments[0])
+        if not str(Path(path).absolute()).startswith(_watched[0]) and path != os.devnull:
+            raise ForbiddenError(f"{path} was opened for writing")
 
 
 def _too_slow(*_: object) -> None:
