@@ -3,10 +3,11 @@
     python -m tools.fuzz --seconds 60 --seed 0        # `make fuzz`
     python -m tools.fuzz --repeat build/fuzz/arff/KeyError-1a2b3c4d
 
-An input passes if its reader returns something valid, or raises a `RarenodeError` with a message no longer than inputs
-are, within bounds of time and memory. A process of its own reads; one that hangs or dies is replaced. Inputs are decided by
-the seed and their number alone. Those that fail are made smaller and written to build/fuzz; the exit code is then 1.
-What failed once and is mended is kept in tests/fuzz, where tests/test_fuzz.py reads it again.
+An input passes if its reader returns something valid, or raises a `RarenodeError`, within bounds of time and memory,
+and neither writes elsewhere nor begins a program or a connection. A process of its own reads; one that hangs or dies
+is replaced. Inputs are decided by the seed and their number alone. Those that fail are made smaller and written to
+build/fuzz; the exit code is then 1. What failed once and is mended is kept in tests/fuzz, where tests/test_fuzz.py
+reads it again.
 """
 
 from __future__ import annotations

@@ -435,6 +435,7 @@ def read_run(folder: Path) -> None:
         check_rows(unseen.rows)
         if unseen.probs is not None:
             promise(unseen.probs.shape == unseen.rows.Y.shape, "predictions of other rows")
+            promise(((unseen.probs >= 0) & (unseen.probs <= 1)).all(), "predictions that are no probabilities")
 
 
 def predict_new(folder: Path) -> None:
