@@ -25,7 +25,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -45,9 +45,6 @@ INPUTS_OF_A_PROCESS = 5000
 KNOWN = {(".arrow", "Crash"), (".parquet", "Crash")}
 """What is known and cannot be mended here: polars ends the process where such a file declares a huge buffer."""
 CONTEXT = multiprocessing.get_context("forkserver")
-# Small files need no threads, and waiting for some would cost more than reading.
-for _name in ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
 
 
 @dataclass(frozen=True)
@@ -418,7 +415,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    with ExitStack() as stack:
-        cache = stack.enter_context(tempfile.TemporaryDirectory(prefix="rarenode-cache-"))
+    # Small files need no threads, and waiting for some would cost more than reading.
+    os.environ |= dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+    with tempfile.TemporaryDirectory(prefix="rarenode-cache-") as cache:
         os.environ["RARENODE_CACHE"] = cache
         main()

@@ -54,7 +54,7 @@ def open_archive(root: Path, expected: tuple[int, ...] | None = None) -> Archive
     if root not in opened or opened[root].identity != now:
         try:
             file = zipfile.ZipFile(root)
-        except (zipfile.BadZipFile, OSError, ValueError) as error:
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:  # the last: of a newer format
             raise FileFormatError(root, None, f"it is damaged, or no zip archive ({error})") from None
         paths = ((PurePosixPath(_name_of(each)), each) for each in file.infolist())
         # Of files with the same name, the last one counts. A name may be empty, where `ZipInfo.is_dir` would fail.
