@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-all explore coverage lint bench bench-scale stress graph results docs lock clean
+.PHONY: help setup demo test test-all explore coverage lint bench bench-scale fuzz stress trust graph results docs sbom release lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -37,12 +37,13 @@ explore: setup ## run all tests with new random examples
 coverage: setup ## run all tests, and list what they do not cover; takes twice as long
 	$(BIN)/python -m pytest -n 2 --cov rarenode --cov-report term:skip-covered --cov-report html:build/coverage
 
-lint: setup ## ruff, mypy --strict, import-linter, and whether the package graph and docs/results are true
+lint: setup ## ruff, mypy --strict, import-linter, and whether generated parts of docs/ are true
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tools.draw_package_graph --check
 	$(BIN)/python tools/write_results.py --check
+	$(BIN)/python tools/sbom.py --check
 
 bench: setup ## time and memory against the dense formula; also to build/bench.json
 	$(BIN)/python -m bench
@@ -50,8 +51,18 @@ bench: setup ## time and memory against the dense formula; also to build/bench.j
 bench-scale: setup ## how time and memory grow with rows, nodes and edges, in an hour; draws docs/images/scale.svg
 	$(BIN)/python -m bench.scale
 
-stress: setup ## kill and resume a training 200 times; it must end in the same bits
-	$(BIN)/python tools/stress.py
+fuzz: setup ## read spoiled files of every kind for SECONDS (60), decided by SEED (0)
+	$(BIN)/python -m tools.fuzz --seconds $(or $(SECONDS),60) --seed $(or $(SEED),0)
+
+stress: setup ## kill a training 200 times and commands now and then; full disks and read-only folders
+	$(BIN)/python -m tools.stress $(if $(SECONDS),--seconds $(SECONDS)) --seed $(or $(SEED),0)
+
+# Other inputs and moments every day; what fails is repeated with the SEED that is printed.
+trust: setup ## fuzz and stress for SECONDS (120) in sum, with a new seed every day
+	$(eval TRUST_SEED := $(or $(SEED),$(shell date +%Y%m%d)))
+	@echo "seed: $(TRUST_SEED) (make trust SEED=$(TRUST_SEED) repeats it)"
+	$(BIN)/python -m tools.fuzz --seconds $$(( $(or $(SECONDS),120) / 2 )) --seed $(TRUST_SEED)
+	$(BIN)/python -m tools.stress --seconds $$(( $(or $(SECONDS),120) / 2 )) --seed $(TRUST_SEED)
 
 graph: setup ## draw the package graph and the figures of the documentation into docs/images
 	$(BIN)/python -m tools.draw_package_graph
@@ -63,6 +74,12 @@ results: setup ## write docs/results, and the figures of the documentation, from
 
 docs: setup ## build the documentation into build/site; broken links and anchors are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
+sbom: setup ## write docs/dependencies.md and build/sbom.json (CycloneDX) from requirements.lock
+	$(BIN)/python tools/sbom.py
+
+release: setup ## write wheel, sdist and bill of materials to dist/, and try them in an empty environment
+	$(BIN)/python tools/release.py
 
 lock: setup ## resolve pyproject.toml anew into requirements.lock
 	$(BIN)/python tools/lock.py

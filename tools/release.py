@@ -2,7 +2,7 @@
 
     python tools/release.py
 
-writes the wheel and the source distribution to dist/, looks into both, builds the wheel once more from the source
+writes the wheel, the source distribution and a bill of materials to dist/, looks into both, builds the wheel once more from the source
 distribution, and installs it with all extras into an empty environment (build/release), with versions as in
 requirements.lock. There, away from the repository, the command line starts and the lines of Python in README.md run.
 """
@@ -29,6 +29,8 @@ def main() -> None:
     """Build, look, install and run; any failure ends it."""
     wheel, source = build(PROJECT, DIST)
     check_contents(wheel, source)
+    subprocess.run([sys.executable, "tools/sbom.py"], cwd=PROJECT, check=True)
+    shutil.copy(PROJECT / "build" / "sbom.json", DIST)
     print(f"{wheel.name}, {wheel.stat().st_size / 1e6:.2f} MB; {source.name}, {source.stat().st_size / 1e6:.2f} MB")
     python = install(wheel)
     with tempfile.TemporaryDirectory() as folder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import tracemalloc
 from pathlib import Path
 from typing import Literal
 
@@ -114,6 +115,16 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(FileFormatError, match="more than 1,000 bytes when unpacked"):
         read_text(write(tmp_path, gzip.compress(b"a" * 1001, mtime=0)))
     assert len(read_text(write(tmp_path, gzip.compress(b"a" * 1000, mtime=0)))) == 1000
+
+
+def test_unpacking_takes_no_more_memory_than_the_content(tmp_path: Path) -> None:
+    path = write(tmp_path, gzip.compress(b"a", mtime=0))
+    tracemalloc.start()
+    try:
+        assert read_text(path) == "a"
+        assert tracemalloc.get_traced_memory()[1] < 10 * delimited.BYTES_AT_A_TIME
+    finally:
+        tracemalloc.stop()
 
 
 def test_lines_are_where_records_begin(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import rarenode.data.samples
 from rarenode import Run, Settings
 from rarenode.cli import main
 from rarenode.cli.app import app
+from rarenode.cli.console import print_error
 from rarenode.cli.tables import sparkline
 from rarenode.data.catalogue import CatalogueEntry
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError, ResumeError
@@ -160,6 +161,14 @@ def test_warnings_are_one_line(data: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "rarenode", "fit", str(data), "--out", str(tmp_path / "run"), *QUICK, "--quiet"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     assert shown == f"rarenode: warning: {data}: 1 of 24 rows have no labels and are not used for training\n"
+
+
+def test_long_errors_are_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    print_error(f"there is no column {'a' * 5000}")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("rarenode: there is no column aaa")
+    assert line.endswith("aaa... (5,019 characters)")
+    assert len(line) < 4100
 
 
 def test_errors_of_the_system_are_one_line(data: Path, tmp_path: Path) -> None:

@@ -264,6 +264,13 @@ def test_files_that_cannot_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch
     assert "more than the 10" in unreadable(ImageFile(folder, "a.png"))
 
 
+def test_a_file_without_a_name_in_an_archive(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr(zipfile.ZipInfo("corals/a.png"), b"a")
+        archive.writestr(zipfile.ZipInfo("\0"), b"b")
+    assert Images.below(tmp_path / "a.zip").names == ("corals/a.png",)
+
+
 def test_an_archive_that_is_none(tmp_path: Path, folder: Path) -> None:
     (tmp_path / "text.zip").write_text("no archive")
     with pytest.raises(FileFormatError, match=r"text\.zip.*damaged, or no zip archive"):

@@ -20,6 +20,7 @@ from rarenode.errors import FileFormatError, MissingFileError
 DELIMITERS = (",", ";", "\t", "|")
 MOST_BYTES = 1 << 32
 """A compressed file may not be larger than this when unpacked."""
+BYTES_AT_A_TIME = 1 << 20
 LONGEST_FIELD = 1 << 20
 SAMPLE, SAMPLE_SIZE = 20, 1 << 20
 """Records and characters from which the delimiter is guessed."""
@@ -97,14 +98,17 @@ def read_bytes(path: Path) -> bytes:
         if path.suffix.lower() == ".gz":
             raise FileFormatError(path, None, "the name ends in .gz, but the file is not gzipped")
         return content
+    parts, size = [], 0
     try:
         with gzip.open(path) as unpacked:
-            content = unpacked.read(MOST_BYTES + 1)
+            while part := unpacked.read(BYTES_AT_A_TIME):  # which makes room for all that it is to read, at once
+                parts.append(part)
+                size += len(part)
+                if size > MOST_BYTES:
+                    raise FileFormatError(path, None, f"it has more than {MOST_BYTES:,} bytes when unpacked")
     except (OSError, EOFError, zlib.error) as error:
         raise FileFormatError(path, None, f"it cannot be unpacked: {error}") from None
-    if len(content) > MOST_BYTES:
-        raise FileFormatError(path, None, f"it has more than {MOST_BYTES:,} bytes when unpacked")
-    return content
+    return b"".join(parts)
 
 
 def suffix_of(path: Path | str) -> str:

@@ -90,7 +90,7 @@ def counted(number: int, singular: str, plural: str = "") -> str:
 def explain(error: ValidationError, record: type[BaseModel]) -> str:
     """The first thing that is wrong with a record's values, in a sentence."""
     problem = error.errors(include_url=False)[0]
-    place = ".".join(map(str, problem["loc"]))
+    place = shortened(".".join(map(str, problem["loc"])))  # among them may be names from the file
     if problem["type"] == "extra_forbidden":
         near = difflib.get_close_matches(place, record.model_fields, n=1)
         return f"unknown setting {place!r}" + (f"; did you mean {near[0]!r}?" if near else "")

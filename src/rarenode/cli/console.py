@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 WIDTH_OF_FILES = 120
 """Used when the output is a file or a pipe; the default of rich, 80 columns, would cut tables."""
+LONGEST_ERROR = 4000
+"""Characters of an error that are shown."""
 
 
 def print_table(table: Table) -> None:
@@ -38,8 +40,10 @@ def print_progress(line: str) -> None:
 
 
 def print_error(error: Exception | str) -> None:
-    """Print an error as one line, without control characters: it may quote untrusted text."""
-    print(f"rarenode: {printable(error)}", file=sys.stderr)
+    """Print an error as one line, without control characters and not too long: it may quote untrusted text."""
+    text = printable(error)
+    shown = text if len(text) <= LONGEST_ERROR else f"{text[:LONGEST_ERROR]}... ({len(text):,} characters)"
+    print(f"rarenode: {shown}", file=sys.stderr)
 
 
 def print_warning(message: Warning | str, *_: object, **__: object) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Iterator, Mapping
 from functools import reduce
 from pathlib import Path
@@ -32,6 +31,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 from rarenode._io.text import explain
+from rarenode._io.toml import parse_toml
 from rarenode.config.choices import (
     UNTRAINED,
     Activation,
@@ -353,12 +353,12 @@ class Settings(BaseModel):
             FileFormatError: it is not TOML, or contains something that is not a setting.
         """
         try:
-            values = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+            values = parse_toml(Path(path).read_text(encoding="utf-8-sig"))
         except FileNotFoundError:
             raise MissingFileError(f"{path}: there is no such file of settings") from None
         except OSError as error:
             raise FileFormatError(path, None, f"it cannot be read: {error.strerror}") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        except ValueError as error:
             raise FileFormatError(path, None, f"this is not TOML: {error}") from None
         for name, value in values.items():
             # Together they may still lack what options or a preset add, such as cv.

@@ -54,11 +54,15 @@ def open_archive(root: Path, expected: tuple[int, ...] | None = None) -> Archive
     if root not in opened or opened[root].identity != now:
         try:
             file = zipfile.ZipFile(root)
-        except (zipfile.BadZipFile, OSError, ValueError) as error:
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:  # the last: of a newer format
             raise FileFormatError(root, None, f"it is damaged, or no zip archive ({error})") from None
-        paths = ((PurePosixPath(_name_of(each)), each) for each in file.infolist() if not each.is_dir())
-        # Of files with the same name, the last one counts.
-        inside = {str(path): each for path, each in paths if not path.is_absolute() and ".." not in path.parts}
+        paths = ((PurePosixPath(_name_of(each)), each) for each in file.infolist())
+        # Of files with the same name, the last one counts. A name may be empty, where `ZipInfo.is_dir` would fail.
+        inside = {
+            str(path): each
+            for path, each in paths
+            if not path.is_absolute() and ".." not in path.parts and not each.filename.endswith("/")
+        }
         opened[root] = Archive(now, file, inside)
     return opened[root]
 

@@ -48,7 +48,6 @@ method is one more ``[[methods]]``. Nothing in a spec is executed.
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -60,6 +59,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rarenode._io.text import explain
+from rarenode._io.toml import parse_toml
 from rarenode.config import Settings
 from rarenode.config.choices import UNTRAINED, Preset, parse_strategy, strategy_text
 from rarenode.data.catalogue import find_entry
@@ -374,12 +374,10 @@ def _published_rows(dataset: str) -> tuple[PublishedRow, ...]:
 
 def _parse(text: str, path: str) -> Spec:
     try:
-        return Spec.model_validate(tomllib.loads(text))
+        return Spec.model_validate(parse_toml(text))
     except ValidationError as error:
         raise FileFormatError(path, None, _problem(error)) from None
-    except RecursionError:
-        raise FileFormatError(path, None, "its values are nested too deeply") from None
-    except ValueError as error:  # also numbers of thousands of digits
+    except ValueError as error:
         raise FileFormatError(path, None, f"this is not TOML: {error}") from None
 
 

@@ -233,7 +233,17 @@ class RunFiles:
             **{name: (np.dtype(np.bool_), (note.rows, nodes)) for name in ("labels", "known") if getattr(note, name)},
             **({} if note.ids is None else {"ids": (np.dtype(np.uint8), (note.ids,))}),
         }
-        return read_arrays(path, layout)
+        arrays = read_arrays(path, layout)
+        probs, labels = arrays["probs"], arrays.get("labels")
+        if probs.size and not (probs.min() >= 0 and probs.max() <= 1):  # both are NaN if any value is
+            raise FileFormatError(path, None, "it has predictions that are no probabilities; remove it")
+        if min(arrays["rows"].min(), arrays["training_support"].min()) < 0:
+            raise FileFormatError(path, None, "it has negative numbers of rows; remove it")
+        if len(np.unique(arrays["rows"])) < len(arrays["rows"]):
+            raise FileFormatError(path, None, "it names a row twice; remove it")
+        if labels is not None and not model.hierarchy.is_closed(labels):
+            raise FileFormatError(path, None, "it has labels without their ancestors; remove it")
+        return arrays
 
     def tidy(self) -> None:
         """Remove what a finished run no longer needs. The checkpoint goes first: without it, the run is finished."""

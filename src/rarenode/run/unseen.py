@@ -72,6 +72,8 @@ def unseen_rows(run: Run, opened: Dataset | DatasetSplits, rows: Dataset, valid:
         return Unseen(labelled, about, left_out=left_out, training_support=support, fitted_here=True)
     order = np.argsort(held_out["rows"], kind="stable")  # `take` keeps the order of the data
     numbers, one_model = held_out["rows"][order], model.settings.holdout is not None
+    if numbers[-1] >= len(rows):
+        raise FileFormatError(run.folder / HELD_OUT, None, f"it names row {numbers[-1]:,} of {len(rows):,}; remove it")
     return Unseen(
         rows.take(numbers),
         f"{rows.name}, {'held-out rows' if one_model else 'out-of-fold predictions'}",

@@ -125,7 +125,16 @@ class EmbeddingCache:
             # Files that were written before notes were kept have none.
             notes = {int(place): str(note) for place, note in about.get("notes", {}).items()}
             return read_arrays(path, layout)["values"], notes
-        except (FileFormatError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (
+            FileFormatError,
+            OSError,
+            ValueError,
+            ArithmeticError,
+            LookupError,
+            TypeError,
+            AttributeError,
+            RecursionError,
+        ):
             with suppress(OSError):
                 path.unlink(missing_ok=True)
             return None

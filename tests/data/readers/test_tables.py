@@ -435,7 +435,19 @@ def test_options_that_do_not_fit(tmp_path: Path, options: dict[str, Any], told: 
         survey(table(tmp_path), **options)
 
 
-@pytest.mark.parametrize("weight", ["-1", "", "inf"])
+def test_columns_with_long_names(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="has no column 'w'") as raised:
+        survey(table(tmp_path, *ROWS, header=f"image,depth,{'g' * 10_000},taxa"), weight="w")
+    assert len(str(raised.value)) < 1000
+
+
+def test_parts_that_are_no_text() -> None:
+    frame = pl.DataFrame({"a": [1], "part": [datetime.timedelta(1)], "taxa": ["Biota > Corals"]})
+    with pytest.raises(DataError, match=r"column 'part' contains Duration.*; expected train, valid or test"):
+        Dataset.read(frame, labels="taxa", partition="part")
+
+
+@pytest.mark.parametrize("weight", ["-1", "", "inf", "1e39"])
 def test_weights_that_are_none(tmp_path: Path, weight: str) -> None:
     path = table(tmp_path, "a,1,sand,Biota > Corals", f"b,{weight},sand,Biota")
     with pytest.raises(FileFormatError, match=r"line 3: .*column 'depth'"):

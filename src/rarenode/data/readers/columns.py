@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rarenode._io.delimited import suffix_of
-from rarenode._io.text import counted
+from rarenode._io.text import counted, shortened
 from rarenode.data.readers.frames import Table
 from rarenode.data.table_options import TableOptions
 from rarenode.errors import ArgumentError
@@ -83,5 +83,5 @@ def columns_of_features(name: str, names: Sequence[str], options: TableOptions) 
 
 def some_names(names: Sequence[str]) -> str:
     """The first columns, and how many more there are."""
-    shown = ", ".join(repr(name) for name in names[:8])
+    shown = ", ".join(shortened(repr(name)) for name in names[:8])
     return shown if len(names) <= 8 else f"{shown} and {counted(len(names) - 8, 'more column')}"

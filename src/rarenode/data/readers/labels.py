@@ -207,7 +207,7 @@ def from_long_file(table: Table, ids: Sequence[str], path: Path) -> Stated:
         if len(fields) > 2:
             word = fields[2].lower()
             if word not in meaning:
-                raise FileFormatError(path, line, f"expected 1, 0, yes, no or unknown as value, got {fields[2]!r}")
+                raise FileFormatError(path, line, f"expected 1, 0, yes, no or unknown as value, got {fields[2][:80]!r}")
             value = meaning[word]
         statements.append((line, fields[0], fields[1], value))
     return match_ids(table, ids, path, statements)

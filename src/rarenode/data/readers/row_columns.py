@@ -23,6 +23,7 @@ PARTS = {
     for name in names
 }
 """What a column may call the parts of a dataset."""
+LARGEST_WEIGHT = float(np.finfo(np.float32).max)
 
 
 def ids_of(table: Table, column: str | None) -> tuple[str, ...] | None:
@@ -50,7 +51,8 @@ def column_as_text(table: Table, column: str, what: str) -> pl.Series:
     try:
         return numbers_as_text(values) if values.dtype.is_float() else values.cast(pl.String)
     except pl.exceptions.PolarsError:
-        raise DataError(f"{table.name}: column {column!r} contains bytes that are not UTF-8 text") from None
+        odd = "bytes that are not UTF-8 text" if values.dtype == pl.Binary else f"{values.dtype}; expected {what}"
+        raise DataError(f"{table.name}: column {column!r} contains {odd}") from None
 
 
 def weights_of(table: Table, column: str | None) -> NDArray[np.float32] | None:
@@ -58,10 +60,10 @@ def weights_of(table: Table, column: str | None) -> NDArray[np.float32] | None:
     if column is None:
         return None
     values = feature_of(table, column, False).cast(pl.Float64)
-    wrong = values.is_null() | values.is_nan() | (values < 0)
+    wrong = values.is_null() | values.is_nan() | (values < 0) | (values > LARGEST_WEIGHT)
     if wrong.any():
-        row = int(wrong.arg_max() or 0)
-        raise table.error(row, f"the weight in column {column!r} must be a number of at least 0, got {values[row]}")
+        row, bounds = int(wrong.arg_max() or 0), f"at least 0 and at most {LARGEST_WEIGHT:g}"
+        raise table.error(row, f"the weight in column {column!r} must be a number of {bounds}, got {values[row]}")
     return values.to_numpy().astype(np.float32)
 
 
@@ -79,7 +81,7 @@ def note_on_parts(table: Table, used: Collection[str | None]) -> tuple[str, ...]
 
 def parts_of(table: Table, column: str | None) -> NDArray[np.str_]:
     """The part of each row, by the name that our splits have."""
-    values = table.frame[str(column)].cast(pl.String).str.to_lowercase().to_list()
+    values = column_as_text(table, str(column), "train, valid or test").str.to_lowercase().to_list()
     parts = [PARTS.get(str(value)) for value in values]
     if None in parts:
         row = parts.index(None)
