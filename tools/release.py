@@ -2,9 +2,10 @@
 
     python tools/release.py
 
-writes the wheel, the source distribution and a bill of materials to dist/, looks into both, builds the wheel once more from the source
-distribution, and installs it with all extras into an empty environment (build/release), with versions as in
-requirements.lock. There, away from the repository, the command line starts and the lines of Python in README.md run.
+writes the wheel, the source distribution and a bill of materials to dist/, looks into them, builds the wheel once more
+from the source distribution, and installs it with all extras into an empty environment (build/release), with versions
+as in requirements.lock. There, away from the repository, the command line starts, and the lines of Python in README.md
+run.
 """
 
 from __future__ import annotations

@@ -32,8 +32,9 @@ HEAD = """<!-- Made by `make sbom`; do not edit. -->
 # Dependencies
 
 The versions that `make setup` installs, from requirements.lock, and their licences, as the packages state them. *Used
-by* is `rarenode` for what every installation has, the name of an extra, `documentation` or `development`. `make sbom` writes the same
-as a CycloneDX file, build/sbom.json; `pip-audit -r requirements.lock` compares it with known vulnerabilities.
+by* is `rarenode` for what every installation has, the name of an extra, `documentation` or `development`.
+`make sbom` writes the same as a CycloneDX file, build/sbom.json; `pip-audit -r requirements.lock` compares it with
+known vulnerabilities.
 
 | package | version | licence | used by |
 |:--|:--|:--|:--|
