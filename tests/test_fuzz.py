@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 from tools.fuzz import Limits, Reader, fuzz, keep, main, minimise, read_input, whole
 from tools.fuzz_mutations import spoil
-from tools.fuzz_targets import TARGETS, Target, promise
+from tools.fuzz_promises import promise
+from tools.fuzz_targets import TARGETS, Target
 
 from rarenode.errors import DataError
 

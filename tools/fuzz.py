@@ -35,9 +35,9 @@ from typing import Any, NamedTuple, Self
 
 from rarenode.errors import RarenodeError
 from tools.fuzz_mutations import MOST_BYTES, Files, spoil
-from tools.fuzz_targets import PROJECT, TARGETS, Target
+from tools.fuzz_targets import TARGETS, Target
 
-FOUND = PROJECT / "build" / "fuzz"
+FOUND = Path(__file__).parent.parent / "build" / "fuzz"
 LONGEST_MESSAGE = MOST_BYTES
 """Characters of an error, which may quote a name from the input, but not again and again."""
 INPUTS_OF_A_PROCESS = 5000
@@ -255,6 +255,7 @@ class Reader:
     def _stop(self) -> None:
         if self._connection is not None:
             self._connection.close()
+            self._process.join(2)  # it ends when the other side hangs up, unless it hangs itself
             self._process.kill()
             self._process.join()
         self._connection, self._warm, self._inputs = None, set(), 0
