@@ -17,9 +17,11 @@ from time import monotonic, sleep
 
 import numpy as np
 import pytest
-from tools.fuzz import Limits, Reader, fuzz, keep, main, minimise, read_input, whole
+from tools.fuzz import Reader, fuzz, keep, main, minimise, read_input, whole
 from tools.fuzz_mutations import spoil
-from tools.fuzz_targets import TARGETS, Target, promise
+from tools.fuzz_promises import promise
+from tools.fuzz_targets import TARGETS, Target
+from tools.fuzz_worker import Limits
 
 from rarenode.errors import DataError
 

@@ -12,7 +12,6 @@ read-only, it must end with an error of one line, and leave what was there.
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import shutil
 import sys
@@ -31,7 +30,7 @@ from rarenode.config import Settings
 from rarenode.config.choices import EngineName
 from rarenode.training import Callback, Plan, TrainedModel, train_model
 from rarenode.training.checkpoint import remove_checkpoint
-from tools.stress_commands import COMMANDS, CONTEXT, Command, contents, fill, small_disk
+from tools.stress_commands import COMMANDS, CONTEXT, Command, contents, fill, small_disk, why_no_disk
 from tools.stress_commands import start as start_command
 
 CHECKPOINT_SECONDS = 0.005
@@ -203,7 +202,6 @@ class Trials:
             self.checked(command, work, "on a full disk")
             (disk / "filler").unlink()
             self.again(command, work, result, "after a full disk")
-        (self.folder / "disk").rmdir()
 
     def read_only(self, command: Command) -> None:
         """Run it in a folder that cannot be written to."""
@@ -254,24 +252,26 @@ def stress_commands(folder: Path, options: argparse.Namespace, seconds: float) -
     """Trouble for commands, for so long, or a few rounds of everything; returns what to say about it."""
     chance = random.Random(options.seed)
     trials, end = Trials(folder, chance), monotonic() + seconds
-    kinds = [trials.kills] * 4 + [trials.read_only] + ([trials.full_disk] if os.geteuid() == 0 else [])
+    why_not = why_no_disk(folder)
+    kinds = [trials.kills] * 4 + [trials.read_only] + ([] if why_not else [trials.full_disk])
     chosen = [command for command in COMMANDS if command.name in (options.only or command.name)]
     todo = [(kind, command) for kind in kinds for command in chosen]
     chance.shuffle(todo)
-    for kind, command in todo * (1000 if options.seconds else 2):
+    for kind, command in todo * (1000 if options.seconds else options.rounds):
         if monotonic() > end:
             break
         kind(command)
     done = ", ".join(f"{number} {what}" for what, number in sorted(trials.counts.items())) or "nothing"
-    skipped = "" if os.geteuid() == 0 else "; full disks need root, and were left out"
+    skipped = f"; full disks are left out: {why_not}" if why_not else ""
     return f"commands: {done}{skipped}; every content was complete, and every command ended as undisturbed"
 
 
 def main() -> None:
     """Print two lines, or fail."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=200, help="how often to kill a training (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, help="how long; without, until all kills and two rounds are done")
+    parser.add_argument("--rounds", type=int, default=2, help="of trouble for all commands (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, help="how long; instead of kills and rounds")
     parser.add_argument("--epochs", type=int, default=60, help="epochs of each training (default: %(default)s)")
     parser.add_argument("--engine", default="auto", help="auto, fused or torch (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="decides the moments (default: %(default)s)")

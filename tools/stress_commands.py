@@ -243,12 +243,24 @@ COMMANDS = (
 @contextmanager
 def small_disk(folder: Path, megabytes: int = 64) -> Iterator[Path]:
     """A disk of its own, in memory; only root can make one."""
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)], check=True)
     try:
         yield folder
     finally:
         subprocess.run(["umount", str(folder)], check=True)
+
+
+def why_no_disk(folder: Path) -> str:
+    """Why no disk can be made; empty if one can."""
+    if os.geteuid() != 0:
+        return "only root can make disks"
+    try:
+        with small_disk(folder / "trial"):
+            pass
+    except (OSError, subprocess.CalledProcessError) as error:
+        return f"no disk can be made here ({error})"
+    return ""
 
 
 def fill(disk: Path, leave: int) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from rarenode._io.files import (
     belonging,
+    read_together,
     remove_abandoned,
     replacing,
     replacing_together,
@@ -200,6 +201,22 @@ def test_a_kill_at_any_moment_leaves_all_old_files_or_all_new_ones(
     _replace_together(tmp_path, "last")
     assert _read_together(tmp_path) == [f"last {name}" for name in NAMES]
     assert {path.name for path in tmp_path.iterdir()} == set(NAMES)
+
+
+def test_what_is_replaced_while_it_is_read_is_read_again(tmp_path: Path) -> None:
+    _replace_together(tmp_path, "old")
+    attempts = []
+
+    def read() -> list[str]:
+        attempts.append(1)
+        if len(attempts) == 1:
+            _replace_together(tmp_path, "new")
+            raise FileNotFoundError
+        return _read_together(tmp_path)
+
+    assert read_together(tmp_path / "record", read)[0] == "new record"
+    with pytest.raises(FileNotFoundError):
+        read_together(tmp_path / "record", lambda: _read_together(tmp_path / "nowhere"))
 
 
 def test_a_folder_that_was_removed_while_it_was_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from rarenode.training import TrainedModel, train_model
 from rarenode.training.checkpoint import FILE, remove_checkpoint
 from tests.training.problem import Recorder, rows, same, settings, validation
 
-STRESS = Path(__file__).parents[2] / "tools" / "stress.py"
+PROJECT = Path(__file__).parents[2]
 
 
 def press_ctrl_c() -> None:
@@ -383,8 +383,20 @@ def test_a_training_that_goes_wrong_keeps_the_last_good_checkpoint(
 @pytest.mark.slow
 def test_kills_at_random_moments() -> None:
     """A handful; `make stress` does hundreds."""
-    command = [sys.executable, str(STRESS), "--kills", "5", "--epochs", "20"]
+    assert "5 kills" in stress("--kills", "5", "--epochs", "20", "--rounds", "0")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="rights are dropped as Linux does it")
+@pytest.mark.slow
+def test_trouble_for_a_command() -> None:
+    printed = stress("--only", "predict", "--rounds", "1")
+    assert "1 read-only folders" in printed
+    assert ("1 full disks" in printed) != ("full disks are left out" in printed)
+
+
+def stress(*options: str) -> str:
     one_thread = os.environ | {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    result = subprocess.run(command, env=one_thread, capture_output=True, text=True, check=False)
-    assert "5 kills" in result.stdout, result.stdout + result.stderr
-    assert result.returncode == 0
+    command = [sys.executable, "-m", "tools.stress", *options]
+    result = subprocess.run(command, cwd=PROJECT, env=one_thread, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout

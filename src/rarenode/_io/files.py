@@ -18,10 +18,11 @@ import re
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
+from typing import TypeVar
 
 from rarenode.errors import FileFormatError, FolderInUseError, TrainingError
 
@@ -31,9 +32,12 @@ if sys.platform != "win32":
 SUFFIX, WAITING = ".part", ".new"
 """End the names of a temporary file, and of one that waits for its record."""
 CHECKSUM_CHARACTERS = 16
+MOST_ATTEMPTS = 10
 _WAITING_NAME = re.compile(rf"\.(?P<name>.+)\.(?P<checksum>[0-9a-f]{{{CHECKSUM_CHARACTERS}}}){re.escape(WAITING)}")
 NAME_CHARACTERS = 50
 """So many of a file's name begin that of its temporary file; all of a long name would leave no room for the rest."""
+
+Content = TypeVar("Content")
 
 _held: set[tuple[int, Path]] = set()
 """The folders in use, each with the thread that uses it."""
@@ -122,6 +126,25 @@ def belonging(path: Path, record: Path) -> Path:
     """Where the file is that belongs to the record: under its own name, or still waiting for it."""
     waiting = _waiting(path, _checksum(record)) if is_file(record) else path
     return waiting if is_file(waiting) else path
+
+
+def read_together(record: Path, read: Callable[[], Content]) -> Content:
+    """What ``read`` returns; if it fails because another process has replaced the record meanwhile, once more."""
+    for _ in range(MOST_ATTEMPTS - 1):
+        before = _state(record)
+        try:
+            return read()
+        except (FileFormatError, OSError):
+            if _state(record) == before:
+                raise
+    return read()
+
+
+def _state(record: Path) -> tuple[object, ...]:
+    try:
+        return identity(record), *sorted(waiting_files(record.parent))
+    except OSError:
+        return ()
 
 
 def waiting_files(folder: Path) -> list[Path]:

@@ -17,6 +17,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
+from rarenode._io.files import read_together
 from rarenode._io.progress import Progress
 from rarenode._io.text import explain
 from rarenode.config import Settings
@@ -33,6 +34,7 @@ from rarenode.metrics import node_scores
 from rarenode.models.encoder import Encoder, as_encoder
 from rarenode.thresholds import GUARANTEED
 from rarenode.training import ShowProgress, TrainedModel, fit_model
+from rarenode.training.model_folder import RECORD
 
 
 class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -280,8 +282,11 @@ class RareNodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             MissingFileError: a file of the model is not there.
             FileFormatError: a file is damaged.
         """
-        model = TrainedModel.load(folder, encoder)
-        beside = read_estimator_file(Path(folder), model.hierarchy, model.fingerprints.get("parameters"))
+        def read() -> tuple[TrainedModel, EstimatorFile]:
+            model = TrainedModel.load(folder, encoder)
+            return model, read_estimator_file(Path(folder), model.hierarchy, model.fingerprints.get("parameters"))
+
+        model, beside = read_together(Path(folder) / RECORD, read)
         settings = model.settings.to_dict()
         unscored: Sequence[str] | None = None
         if (model.scored != scored_nodes(model.hierarchy)).any():

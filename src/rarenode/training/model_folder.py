@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from rarenode._io.arrays import read_arrays, read_shapes, write_arrays
-from rarenode._io.files import belonging, is_file, replacing_together, sole_use
+from rarenode._io.files import belonging, is_file, read_together, replacing_together, sole_use
 from rarenode._io.text import counted, explain
 from rarenode.config import Settings
 from rarenode.config.settings import BEFORE
@@ -210,7 +210,7 @@ def write_model_folder(
 def read_model_folder(
     folder: Path, module: torch.nn.Module | None = None
 ) -> tuple[ModelFile, Hierarchy, Model, Encoder | None, Preparation | None]:
-    """Read what `write_model_folder` wrote, and check all of it.
+    """Read what `write_model_folder` wrote, also while it writes, and check all of it.
 
     Args:
         folder: the folder.
@@ -220,6 +220,12 @@ def read_model_folder(
         MissingFileError: a file is not there.
         FileFormatError: a file is damaged, or belongs to another model or another version of rarenode.
     """
+    return read_together(folder / RECORD, lambda: _read_folder(folder, module))
+
+
+def _read_folder(
+    folder: Path, module: torch.nn.Module | None
+) -> tuple[ModelFile, Hierarchy, Model, Encoder | None, Preparation | None]:
     path = belonging(folder / PARAMETERS, folder / RECORD)
     for name, file in ((RECORD, folder / RECORD), (PARAMETERS, path)):
         if not is_file(file):
