@@ -124,7 +124,7 @@ def unpickle(folder: Path) -> None:
 
 def write_far_away(folder: Path) -> None:
     if unless_whole(folder):
-        (KEPT / "far.txt").write_text("x")
+        Path("/no/such/folder/far.txt").write_text("x")
 
 
 @pytest.fixture(scope="module")

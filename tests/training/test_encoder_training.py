@@ -214,7 +214,7 @@ def test_rows_that_are_no_pixels() -> None:
 
 
 def test_a_loss_that_is_no_number_names_the_encoders_learning_rate() -> None:
-    with pytest.raises(TrainingError, match=r"weight_decay \(1e-05\), encoder_learning_rate \(1e\+30\)$"):
+    with pytest.raises(TrainingError, match=r"weight_decay \(1e-05\), encoder_learning_rate \(1e\+30\)\. Use"):
         train_network(ROWS, settings(encoder_learning_rate=1e30, epochs=9), encoder=tiny_encoder())
 
 
