@@ -279,10 +279,10 @@ def _loss(rule: _Rules, objective: Any, logits: Tensor, labels: Tensor, where: s
         got = f"the shape {tuple(loss.shape)}" if isinstance(loss, Tensor) else type(loss).__name__
         rule.broken(f"it must return a torch tensor with a single number, got {got}")
     if not bool(torch.isfinite(loss)):
-        rule.broken(f"it must be finite, and is {float(loss)} at {where}")
+        rule.broken(f"it must be finite, and is {loss.item()} at {where}")
     gradient = torch.autograd.grad(loss, given, allow_unused=True)[0] if loss.requires_grad else None
     if gradient is None:
         rule.broken("it must have a gradient for the logits: compute it from them with operations of torch")
     if not bool(torch.isfinite(gradient).all()):
         rule.broken(f"its gradient must be finite, and is not at {where}")
-    return float(loss), gradient
+    return loss.item(), gradient

@@ -65,8 +65,9 @@ class DividedRows:
 
     @property
     def prior(self) -> NDArray[np.float64]:
-        """(nodes,): the fraction of training rows that have each node."""
-        return self.training_positives / len(self.training)
+        """(nodes,): the fraction of training rows that have each node, of those where it is known."""
+        known = self.training.known
+        return self.training_positives / (len(self.training) if known is None else np.maximum(known.sum(axis=0), 1))
 
 
 def divide(splits: DatasetSplits, protocol: Protocol) -> DividedRows:
