@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from rarenode.data.catalogue import catalogue
-from rarenode.paper.spec import best_published, load_spec, published_none, spec_names
+from rarenode.paper.published import best_published, published_none
+from rarenode.paper.spec import load_spec, spec_names
 
 
 @pytest.mark.parametrize("dataset", ["cellcycle_FUN", "seq_FUN", "gasch1_GO", "enron", "diatoms"])

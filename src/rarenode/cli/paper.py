@@ -106,10 +106,15 @@ def run(
     working on is skipped. `rarenode paper table SPEC` and `rarenode paper figure SPEC` show the results at any time. A
     spec with decisions also keeps probabilities, so that more decisions need no more training.
 
+    SPEC may be a file of your own. [data.NAME] describes a dataset in tables, as `rarenode fit` takes them, and a
+    method may name a class in a Python file: objective = "my_loss.py:MyLoss", resampler, or model. Such code is checked
+    and executed here, so run only files that you trust. docs/guide/own-methods.md shows how.
+
     With --on ray, trainings run on Ray, as many side by side as there are processors and memory; pip install
     'rarenode[cluster]' brings it. On a cluster, every machine needs the same rarenode, and the data under --root or its
-    own RARENODE_DATA. Records come back to DIR here. If DIR is on a disk that all machines share, checkpoints are kept
-    there while trainings run; otherwise a training begins again if its machine is lost.
+    own RARENODE_DATA; tables of [data.NAME] must be at the same path. Records come back to DIR here. If DIR is on a
+    disk that all machines share, checkpoints are kept there while trainings run; otherwise a training begins again if
+    its machine is lost.
 
     \b
     Examples:

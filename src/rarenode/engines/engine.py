@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rarenode.hierarchy import Hierarchy
-from rarenode.objective import NodeWeights, RareNodeLoss
+from rarenode.objective import GivenLoss, LossFunction, NodeWeights, RareNodeLoss
 from rarenode.objective.loss import Reduction
 
 State = dict[str, NDArray[Any]]
@@ -28,9 +28,13 @@ class Objective:
     scored: NDArray[np.bool_] | None = None
     reduction: Reduction = "mean"
     compiled: bool = False
+    given: LossFunction | None = None
+    """In the place of all of that, but the hierarchy."""
 
     def loss(self) -> RareNodeLoss:
         """The loss as a module; building it also checks that everything fits."""
+        if self.given is not None:
+            return GivenLoss(self.hierarchy, self.given)
         return RareNodeLoss(
             self.hierarchy, self.weights, self.focus, self.u0, self.k, self.scored, self.reduction, self.compiled
         )

@@ -34,8 +34,8 @@ def make_engine(
     """The engine of that name; with `several_processes`, one that all of them compute.
 
     Args:
-        name: ``fused``, ``torch``, or ``auto``: ``fused`` for perceptrons on the CPU, else ``torch``. The engine's
-            ``name`` says which it is.
+        name: ``fused``, ``torch``, or ``auto``: ``fused`` for perceptrons on the CPU, else ``torch``, as for a loss of
+            one's own. The engine's ``name`` says which it is.
         shape: the perceptrons, or the heads behind the encoder.
         parameters: where they start.
         objective: what training minimises.
@@ -54,8 +54,13 @@ def make_engine(
         raise ArgumentError(f"the fused engine runs on the cpu, not on {device!r}; choose engine 'torch' or 'auto'")
     if name == "fused" and encoder is not None:
         raise ArgumentError("the fused engine trains perceptrons only; with an encoder choose engine 'torch' or 'auto'")
-    is_torch = name == "torch" or device != "cpu" or encoder is not None
     group = active_group()
+    is_given = objective.given is not None
+    if is_given and name == "fused":
+        raise ArgumentError("the fused engine has its own loss; for another one choose engine 'torch' or 'auto'")
+    if is_given and group is not None:
+        raise ArgumentError("a loss of one's own is computed by one process; start it without torchrun")
+    is_torch = name == "torch" or device != "cpu" or encoder is not None or is_given
     if group is not None:
         chosen = "torch" if is_torch else "fused"
         several = make_distributed(

@@ -60,7 +60,7 @@ class TorchEngine:
         self.shape = shape
         self.seed = seed
         self.steps = 0
-        self.loss = objective.loss()
+        self.loss = objective.loss().to(self.device)
         self._share = share
         available_threads(n_jobs)  # checks it
         self._n_jobs = n_jobs

@@ -82,6 +82,15 @@ def settings_for(dataset: str, **changes: Any) -> Settings:
     return Settings.preset("paper", **{**COMMON, **HYPERPARAMETERS.get(name, {}), **changes})
 
 
+def settings_for_own(**changes: Any) -> Settings:
+    """The settings for a dataset that a spec describes itself: the hyperparameters that all datasets share.
+
+    Raises:
+        ArgumentError: a change is not a setting, or out of range.
+    """
+    return Settings.preset("paper", **{**COMMON, **changes})
+
+
 def load_as_published(name: str, root: Path | str | None = None) -> DatasetSplits:
     """Load a dataset with features prepared as for the paper's tables; train on them with ``prepare=False``.
 

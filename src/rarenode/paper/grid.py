@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from rarenode.config import Settings
@@ -14,7 +14,8 @@ from rarenode.data.catalogue import find_entry
 from rarenode.errors import ArgumentError
 from rarenode.models import MlpEnsemble
 from rarenode.objective.weights import FORMS
-from rarenode.paper.as_published import settings_for
+from rarenode.paper.as_published import settings_for, settings_for_own
+from rarenode.paper.own_methods import CODE, Sources
 from rarenode.paper.pictures import PICTURES, PictureDataset
 from rarenode.paper.record_settings import decisive, default_of, differing
 from rarenode.paper.spec import Protocol, Spec
@@ -27,6 +28,19 @@ EMBEDDING, ENCODER_COST = 2048, 2000
 
 
 @dataclass(frozen=True)
+class _Size:
+    rows: int
+    features: int
+    nodes: int
+
+
+OWN = _Size(rows=1000, features=100, nodes=100)
+"""What is assumed of data of one's own, which are not read before they are trained on."""
+OWN_COPIES = 20
+"""So many times the size of their files may be in memory."""
+
+
+@dataclass(frozen=True)
 class Cell:
     """A dataset, settings and a protocol, which determine a training. Methods of several specs may share one."""
 
@@ -36,27 +50,39 @@ class Cell:
     factor: float | None = None
     """See `Method`."""
     fraction: float | None = None
+    own: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What its spec brings itself, by content: see `Sources.identity`."""
+    sources: Sources | None = field(default=None, compare=False, repr=False)
+    """Where that is; None if there is nothing, or where the cell is that of a record."""
+
+    @property
+    def place(self) -> str:
+        """The name of the folder of its records. Other content of one's own data has another one."""
+        return f"{self.dataset}-{self.own['data'][:8]}" if "data" in self.own else self.dataset
 
     @property
     def name(self) -> str:
         """The name of its record's file: readable differences from the paper's hyperparameters, and a fingerprint."""
-        usual = decisive(settings_for(self.dataset)) | {"seed": None}
+        usual = decisive(settings_for_own() if "data" in self.own else settings_for(self.dataset)) | {"seed": None}
         shown = {name: value for name, value in self.decisive.items() if value != usual.get(name, default_of(name))}
         if self.protocol != "paper":
             shown["protocol"] = self.protocol
         shown |= self.of_pictures
+        shown |= {key: code.partition(" ")[0] for key, code in self.own.items() if key in CODE}
         text = ",".join(f"{name}={value}" for name, value in sorted(shown.items()))
         text = text.replace("/", "_").replace(":", "_")  # in the name of an encoder, but not of a file
         return f"{text[:120]}-{self.fingerprint[:12]}"
 
     @property
     def fingerprint(self) -> str:
-        """sha256 of the dataset, the settings that differ from the defaults of records, and the protocol.
+        """sha256 of the dataset, the settings that differ from the defaults of records, the protocol, and the content
+        of what the spec brings itself.
 
         A setting that is added to rarenode later does not change it, as long as it has its default.
         """
         content = [self.dataset, differing(self.settings)] + ([] if self.protocol == "paper" else [self.protocol])
         content += [self.of_pictures] if self.of_pictures else []
+        content += [{"own": dict(self.own)}] if self.own else []
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode("ascii")).hexdigest()
 
     @property
@@ -74,6 +100,10 @@ class Cell:
     def cost(self) -> float:
         """About how long it takes, in no particular unit: the parameters that all steps update."""
         settings = self.settings
+        if "data" in self.own:
+            steps = settings.epochs * OWN.rows / settings.batch_size
+            shapes = MlpEnsemble.from_settings(settings, OWN.features, OWN.nodes).parameter_shapes.values()
+            return (FOLDS if self.protocol == "cross_fit" else 1) * steps * sum(map(math.prod, shapes))
         if self.dataset in PICTURES:
             return self._cost_of_pictures(PICTURES[self.dataset])
         entry = find_entry(self.dataset)
@@ -88,6 +118,9 @@ class Cell:
     @property
     def memory(self) -> int:
         """Bytes that it takes at its peak, roughly."""
+        if "data" in self.own:
+            size = 0 if self.sources is None or self.sources.data is None else self.sources.data.bytes
+            return memory_of_fit(self.settings, OWN.rows, OWN.features, OWN.nodes) + OWN_COPIES * size
         if self.dataset in PICTURES:
             pictures = PICTURES[self.dataset]
             pixels = 3 * (self.settings.image_size or 224) ** 2 if self.settings.train_encoder else 0
@@ -154,10 +187,12 @@ def tasks(
 def cell(spec: Spec, dataset: str, method: str, seed: int) -> Cell:
     """The training of one method on one dataset with one seed."""
     (chosen,) = (candidate for candidate in spec.all_methods if candidate.name == method)
-    settings = simplest(chosen.settings_for(dataset, spec.settings, seed))
+    own = Sources(spec.data.get(dataset), chosen.objective, chosen.model, chosen.resampler)
+    settings = simplest(chosen.settings_for(dataset, spec.settings, seed, is_own=own.data is not None))
     # All of the trained weights, or all rows, are what other trainings have too.
     factor, fraction = (None if value == 1 else value for value in (chosen.factor, chosen.fraction))
-    return Cell(dataset, settings, spec.protocol_of(chosen), factor, fraction)
+    identity = own.identity
+    return Cell(dataset, settings, spec.protocol_of(chosen), factor, fraction, identity, own if identity else None)
 
 
 def simplest(settings: Settings) -> Settings:

@@ -19,6 +19,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from rarenode.data.dataset import Dataset
 from rarenode.metrics import (
     Summary,
     macro_average_precision,
@@ -78,10 +79,10 @@ def judge(rows: DividedRows, probabilities: Probabilities, decisions: Sequence[s
         **dict(probabilities.training),
         decisions=DecisionScores(
             epochs=probabilities.epochs,
-            ap=_rounded(scoring.ap(rows.splits.test.Y, probabilities.test)),
-            ap_held_out=_rounded(scoring.ap(rows.held_out.Y, probabilities.held_out)),
-            macro_ap=_rounded(scoring.macro_ap(rows.splits.test.Y, probabilities.test)),
-            macro_ap_held_out=_rounded(scoring.macro_ap(rows.held_out.Y, probabilities.held_out)),
+            ap=_rounded(scoring.ap(rows.splits.test, probabilities.test)),
+            ap_held_out=_rounded(scoring.ap(rows.held_out, probabilities.held_out)),
+            macro_ap=_rounded(scoring.macro_ap(rows.splits.test, probabilities.test)),
+            macro_ap_held_out=_rounded(scoring.macro_ap(rows.held_out, probabilities.held_out)),
             reliability={name: scoring.reliability(name) for name in get_args(CalibrationName)},
             curves=scoring.curves(),
             decided=tuple(scoring.decided(decisions)),
@@ -115,8 +116,9 @@ class _Judge:
         """On the cells of test rows and scored nodes."""
         scored = self.rows.splits.scored
         probs, Y = self.probs[calibration].test[:, scored], self.rows.splits.test.Y[:, scored]
-        bins = reliability(probs, Y, BINS)
-        by_rarity = ece_by_rarity(probs, Y, self.rows.training_positives[scored], BINS)
+        known = _of_nodes(self.rows.splits.test.known, scored)
+        bins = reliability(probs, Y, BINS, known=known)
+        by_rarity = ece_by_rarity(probs, Y, self.rows.training_positives[scored], BINS, known=known)
         return CalibrationShown(
             mean_probability=tuple(map(_known, bins.mean_probability.tolist())),
             frequency=tuple(map(_known, bins.frequency.tolist())),
@@ -127,19 +129,20 @@ class _Judge:
 
     def curves(self) -> dict[str, tuple[float, ...] | None]:
         """Of the test rows, without calibration."""
-        count, found = self.rows.training_positives, {}
+        count, found, test = self.rows.training_positives, {}, self.rows.splits.test
         for band, mask in rarity_masks(count).items():
             nodes = self.rows.splits.scored & mask
-            curve = precision_at_recalls(self.rows.splits.test.Y[:, nodes], self.probs["none"].test[:, nodes])
+            known = _of_nodes(test.known, nodes)
+            curve = precision_at_recalls(test.Y[:, nodes], self.probs["none"].test[:, nodes], known)
             found[band] = None if curve is None else tuple(map(_rounded, curve.tolist()))
         return found
 
-    def ap(self, Y: NDArray[np.bool_], probs: NDArray[Any]) -> float:
-        return summary(Y, probs, scored=self.rows.splits.scored).ap
+    def ap(self, rows: Dataset, probs: NDArray[Any]) -> float:
+        return summary(rows.Y, probs, scored=self.rows.splits.scored, known=rows.known).ap
 
-    def macro_ap(self, Y: NDArray[np.bool_], probs: NDArray[Any]) -> float:
+    def macro_ap(self, rows: Dataset, probs: NDArray[Any]) -> float:
         scored = self.rows.splits.scored
-        return macro_average_precision(Y[:, scored], probs[:, scored])
+        return macro_average_precision(rows.Y[:, scored], probs[:, scored], _of_nodes(rows.known, scored))
 
     def _by(
         self, decision: str, calibration: CalibrationName, fitted_on: FittedOn, rules: Sequence[Rule]
@@ -147,20 +150,22 @@ class _Judge:
         probs = self.probs[calibration]
         thresholds = self._fit(decision, probs, fitted_on)
         hierarchy, scored, test = self.rows.splits.hierarchy, self.rows.splits.scored, self.rows.splits.test
+        unseen = self.rows.held_out
         for rule in rules:
             ruled = replace(thresholds, rule=rule)
             # 0 and 1 are probabilities too, so `summary` scores decisions as well.
             on_test = ruled.decide(probs.test, hierarchy)
-            by_rarity = summary_by_rarity(test.Y, on_test, self.rows.training_positives, scored=scored)
-            by_depth = summary_by_depth(test.Y, on_test, hierarchy, scored=scored)
+            positives = self.rows.training_positives
+            by_rarity = summary_by_rarity(test.Y, on_test, positives, scored=scored, known=test.known)
+            by_depth = summary_by_depth(test.Y, on_test, hierarchy, scored=scored, known=test.known)
             yield Decided(
                 strategy=decision,
                 rule=rule,
                 calibration=calibration,
                 fitted_on=fitted_on,
-                test=_all_nodes(summary(test.Y, on_test, scored=scored)),
+                test=_all_nodes(summary(test.Y, on_test, scored=scored, known=test.known)),
                 held_out=_all_nodes(
-                    summary(self.rows.held_out.Y, ruled.decide(probs.held_out, hierarchy), scored=scored)
+                    summary(unseen.Y, ruled.decide(probs.held_out, hierarchy), scored=scored, known=unseen.known)
                 ),
                 by_rarity={band: _nodes(each) for band, each in by_rarity.items()},
                 by_depth={depth: _nodes(each) for depth, each in by_depth.items()},
@@ -170,16 +175,21 @@ class _Judge:
         strategy = make_strategy(decision)
         if fitted_on == "test_without_labels":
             return strategy.fit(probs.test, prior=self.rows.prior)
-        return strategy.fit(probs.held_out, self.rows.held_out.Y, prior=self.rows.prior)
+        held_out = self.rows.held_out
+        return strategy.fit(probs.held_out, held_out.Y, known=held_out.known, prior=self.rows.prior)
 
 
 def _calibrated(rows: DividedRows, given: Probabilities) -> dict[CalibrationName, _Pair]:
     found: dict[CalibrationName, _Pair] = {"none": _Pair(given.held_out, given.test)}
     hierarchy = rows.splits.hierarchy
     for name, kind in CALIBRATIONS.items():
-        fitted = kind.fit(given.held_out, rows.held_out.Y, hierarchy)
+        fitted = kind.fit(given.held_out, rows.held_out.Y, hierarchy, known=rows.held_out.known)
         found[name] = _Pair(fitted.apply(given.held_out, hierarchy), fitted.apply(given.test, hierarchy))
     return found
+
+
+def _of_nodes(known: NDArray[np.bool_] | None, nodes: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+    return None if known is None else known[:, nodes]
 
 
 def _nodes(scores: Summary) -> NodesFound:

@@ -23,11 +23,14 @@ from rarenode.data.dataset import Dataset, DatasetSplits
 from rarenode.data.images import Images
 from rarenode.data.split import HierarchicalSplit
 from rarenode.errors import ArgumentError
+from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import node_scores, summary
 from rarenode.models import MlpEnsemble
 from rarenode.models.encoder import Encoder
 from rarenode.paper.as_published import load_as_published
 from rarenode.paper.grid import FOLDS, Cell
+from rarenode.paper.own_data import read_own_data
+from rarenode.paper.own_training import FittedOwnModel, cross_fit_own_model, fit_own_model, how_of
 from rarenode.paper.pictures import PICTURES, encoder_for, fraction_of, load_pictures
 from rarenode.paper.record import DatasetNodes, FixedScores, PredictedNodes, Record, Training
 from rarenode.paper.spec import Protocol
@@ -62,8 +65,9 @@ class DividedRows:
 
     @property
     def prior(self) -> NDArray[np.float64]:
-        """(nodes,): the fraction of training rows that have each node."""
-        return self.training_positives / len(self.training)
+        """(nodes,): the fraction of training rows that have each node, of those where it is known."""
+        known = self.training.known
+        return self.training_positives / (len(self.training) if known is None else np.maximum(known.sum(axis=0), 1))
 
 
 def divide(splits: DatasetSplits, protocol: Protocol) -> DividedRows:
@@ -81,6 +85,17 @@ def divide(splits: DatasetSplits, protocol: Protocol) -> DividedRows:
         return DividedRows(splits, splits.train, splits.valid)
     kept, held_out = SPLIT.split(splits.train.Y, splits.hierarchy)
     return DividedRows(splits, splits.train.take(kept), splits.train.take(held_out))
+
+
+def load_rows(cell: Cell, root: Path | None) -> DatasetSplits:
+    """The rows of a training, whose dataset is the spec's own or one that rarenode knows.
+
+    Raises:
+        DataError: one's own data cannot be read, or have changed since the training was planned.
+    """
+    if cell.sources is not None and cell.sources.data is not None:
+        return read_own_data(cell.sources.data, cell.own["data"])
+    return load_once(cell.dataset, root)
 
 
 @lru_cache(maxsize=3)
@@ -112,7 +127,7 @@ def measure(
         work: where checkpoints are kept; a training continues from one that is there. None keeps none.
         callback: is called after every step and epoch.
     """
-    splits = load_once(cell.dataset, root)
+    splits = load_rows(cell, root)
     rows, settings, encoder = splits.train_and_valid, cell.settings, None
     if cell.fraction is not None:
         rows = fraction_of(splits, cell.fraction)
@@ -122,24 +137,30 @@ def measure(
         embed_all(splits, encoder, settings)
     _reset_peak()
     steps = _Steps(callback)
-    model = train_model(
-        rows, settings, encoder=encoder, prepare=False, folder=work, resume=work is not None, callback=steps
-    )
+    model: TrainedModel | FittedOwnModel
+    is_own = "data" in cell.own
+    if "model" in cell.own:
+        model, size = fit_own_model(cell, rows, prepare=is_own, encoder=encoder), 0
+        seconds = model.seconds
+    else:
+        how: How = {"encoder": encoder, "prepare": is_own, "folder": work, "resume": work is not None}
+        how |= {"callback": steps, **how_of(cell, splits.hierarchy)}
+        model = train_model(rows, settings, **how)
+        seconds = sum(epoch.seconds for epoch in model.history)
+        size = 3 * MlpEnsemble.from_settings(settings, model.model.n_features, len(splits.hierarchy)).parameter_bytes
     peak = _peak_bytes()
     test, scored = splits.test, splits.scored
     probs = model.predict_proba(test.X)
-    scores = node_scores(test.Y, probs >= 0.5)
+    scores = node_scores(test.Y, probs >= 0.5, test.known)
     predicted = np.flatnonzero((scores.predicted > 0) & scored)
-    features = test.n_features if encoder is None else encoder.width
-    shape = MlpEnsemble.from_settings(cell.settings, features, len(splits.hierarchy))
     record = Record(
-        **dict(_describe(cell, model, sum(epoch.seconds for epoch in model.history))),
+        **dict(_describe(cell, model, seconds)),
         fixed=FixedScores(
             steps_per_epoch=steps.per_epoch,
-            summary=summary(test.Y, probs, scored=scored),
-            steps_per_second=round(median(epoch.steps_per_second for epoch in model.history), 2),
-            seconds_per_epoch=round(median(epoch.seconds for epoch in model.history), 4),
-            training_bytes=3 * shape.parameter_bytes,
+            summary=summary(test.Y, probs, scored=scored, known=test.known),
+            steps_per_second=round(median([epoch.steps_per_second for epoch in model.history] or [0.0]), 2),
+            seconds_per_epoch=round(median([epoch.seconds for epoch in model.history] or [0.0]), 4),
+            training_bytes=size,
             peak_bytes=peak,
             nodes=PredictedNodes(
                 column=tuple(predicted.tolist()),
@@ -154,19 +175,29 @@ def measure(
         scored=tuple(scored.tolist()),
         training_rows=tuple(splits.train_and_valid.Y.sum(axis=0, dtype=np.int64).tolist()),
         test_rows=tuple(scores.support.tolist()),
+        parents=_parents(splits.hierarchy) if is_own else None,
     )
     return record, nodes
+
+
+def _parents(hierarchy: Hierarchy) -> tuple[tuple[int, ...], ...]:
+    """The places of each node's parents."""
+    return tuple(tuple(sorted(hierarchy.index[above] for above in hierarchy.parents(node))) for node in hierarchy.nodes)
 
 
 def predict_unseen(
     cell: Cell, rows: DividedRows, *, work: Path | None = None, callback: Callback | None = None
 ) -> Probabilities:
     """Train under a protocol that holds out rows, and predict held-out and test rows; see `measure`."""
-    how: How = {"prepare": False, "folder": work, "resume": work is not None, "callback": callback}
+    is_own = "data" in cell.own
+    how: How = {"prepare": is_own, "folder": work, "resume": work is not None, "callback": callback}
     if isinstance(rows.training.X, Images):
         # The paper trains heads on embeddings as they are; what is beyond the paper standardises them.
         how |= {"prepare": True, "encoder": encoder_for(cell.settings, cell.dataset, cell.factor, rows.training.X)}
         embed_all(rows.splits, how["encoder"], cell.settings)
+    if "model" in cell.own:
+        return _predict_with_own_model(cell, rows, how)
+    how |= how_of(cell, rows.splits.hierarchy)
     if cell.protocol == "cross_fit":
         began = perf_counter()
         settings = cell.settings.changed(cv=FOLDS)
@@ -179,13 +210,27 @@ def predict_unseen(
     return Probabilities(_describe(cell, model, seconds), len(model.history), held_out, test)
 
 
-def _describe(cell: Cell, model: TrainedModel, seconds: float) -> Training:
+def _predict_with_own_model(cell: Cell, rows: DividedRows, how: How) -> Probabilities:
+    prepare, encoder = how["prepare"], how.get("encoder")
+    began = perf_counter()
+    if cell.protocol == "cross_fit":
+        model, held_out = cross_fit_own_model(cell, rows.training, prepare=prepare, encoder=encoder)
+        seconds = perf_counter() - began
+    else:
+        model = fit_own_model(cell, rows.training, prepare=prepare, encoder=encoder)
+        held_out, seconds = model.predict_proba(rows.held_out.X), model.seconds
+    test = model.predict_proba(rows.splits.test.X)
+    return Probabilities(_describe(cell, model, seconds), 0, held_out, test)
+
+
+def _describe(cell: Cell, model: TrainedModel | FittedOwnModel, seconds: float) -> Training:
     return Training(
         dataset=cell.dataset,
         settings=cell.settings,
         protocol=cell.protocol,
         factor=cell.factor,
         fraction=cell.fraction,
+        own=dict(cell.own) or None,
         engine=model.engine,
         versions=dict(model.versions),
         machine=f"{platform.system()} {platform.machine()}, {counted(os.cpu_count() or 1, 'core')}",

@@ -54,6 +54,8 @@ class DatasetNodes(_Columns):
     training_rows: tuple[Count, ...]
     """Training rows, without clones, that have the node."""
     test_rows: tuple[Count, ...]
+    parents: tuple[tuple[Count, ...], ...] | None = None
+    """For data of one's own, the places of each node's parents: nothing else knows their hierarchy."""
 
 
 # --- the paper's protocol ------------------------------------------------------------------------------------------
@@ -204,6 +206,8 @@ class Training(_Part):
     """The training factor of the encoder; see `Method`."""
     fraction: Share | None = None
     """How much of the training rows was used; None: all."""
+    own: dict[str, str] | None = None
+    """What its spec brought itself: sha256 of data, class and sha256 of code; None: nothing."""
     engine: str
     versions: dict[str, str]
     machine: str
@@ -214,13 +218,13 @@ class Training(_Part):
 
     def is_of(self, cell: Cell) -> bool:
         """Whether it is the training of a cell."""
-        ours = self.dataset, self.protocol, decisive(self.settings), self.factor, self.fraction
-        return ours == (cell.dataset, cell.protocol, cell.decisive, cell.factor, cell.fraction)
+        ours = self.dataset, self.protocol, decisive(self.settings), self.factor, self.fraction, self.own or {}
+        return ours == (cell.dataset, cell.protocol, cell.decisive, cell.factor, cell.fraction, cell.own)
 
     @property
     def cell(self) -> Cell:
         """The cell that it belongs to."""
-        return Cell(self.dataset, self.settings, self.protocol, self.factor, self.fraction)
+        return Cell(self.dataset, self.settings, self.protocol, self.factor, self.fraction, self.own or {})
 
 
 FORMATS: dict[str, tuple[str, type[_Part]]] = {
@@ -264,7 +268,7 @@ class Record(Training):
         parts: dict[str, Any] = {name: values.pop(name) for name, _ in FORMATS.values()}
         if self.protocol == "paper":
             del values["protocol"]  # as in the first records, which knew no other
-        for name in ("factor", "fraction"):
+        for name in ("factor", "fraction", "own"):
             if values[name] is None:
                 del values[name]
         form, part = next((form, name) for form, (name, _) in FORMATS.items() if parts[name] is not None)

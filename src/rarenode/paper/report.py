@@ -26,11 +26,12 @@ from rarenode.hierarchy import Hierarchy
 from rarenode.metrics import Summary
 from rarenode.metrics.bootstrap import Deviations
 from rarenode.metrics.per_node import NodeScores, divide
-from rarenode.paper.as_published import settings_for
-from rarenode.paper.pictures import PICTURES, hierarchy_from_names
+from rarenode.paper.as_published import settings_for, settings_for_own
+from rarenode.paper.own_methods import CODE
+from rarenode.paper.pictures import PICTURES
 from rarenode.paper.record import DatasetNodes, Record
 from rarenode.paper.record_settings import decisive
-from rarenode.paper.store import NODES, load_record, read_nodes
+from rarenode.paper.store import NODES, hierarchy_of, load_record, read_nodes
 from rarenode.report import MOST_RUNS, Report, RunReport, require_page_name
 from rarenode.run import Run
 from rarenode.thresholds.thresholds import Thresholds
@@ -118,7 +119,7 @@ def group_by_seed(paths: Sequence[Path]) -> list[list[Path]]:
                 f"{record.dataset} --out RUN` trains a model with a report, and `rarenode paper table` shows the record"
             )
         same = {name: value for name, value in decisive(record.settings).items() if name != "seed"}
-        same |= record.cell.of_pictures
+        same |= {**record.cell.of_pictures, **record.cell.own}
         group = groups.setdefault(f"{record.dataset} {sorted(same.items())}", {})
         if record.settings.seed in group:
             raise ArgumentError(f"{path} and {group[record.settings.seed]} are of the same training; give one of them")
@@ -142,7 +143,7 @@ def report_on_records(paths: Sequence[Path], *, name: str | None = None, root: P
     records = [load_record(path) for path in paths]
     first = records[0]
     shared = _nodes_beside(paths)
-    hierarchy = _hierarchy(first.dataset, shared, paths[0], root)
+    hierarchy = _hierarchy(first, shared, paths[0], root)
     if (hierarchy.fingerprint, hierarchy.nodes) != (shared.hierarchy, shared.names):
         raise DataError(f"{paths[0].with_name(NODES)} is of another hierarchy than {first.dataset} has on disk")
     scores = _over_seeds(records, paths, shared)
@@ -170,17 +171,20 @@ def report_on_records(paths: Sequence[Path], *, name: str | None = None, root: P
 
 def _name(record: Record) -> str:
     """What differs from the paper's hyperparameters."""
-    ours, paper = record.settings.decisive, settings_for(record.dataset).decisive
+    usual = settings_for_own() if "data" in record.cell.own else settings_for(record.dataset)
+    ours, paper = record.settings.decisive, usual.decisive
     differing = [name for name in sorted(ours) if ours[name] != paper[name] and name not in ("seed", "engine")]
     shown = [f"{name}={ours[name]}" for name in differing]
     shown += [f"{name}={value:g}" for name, value in record.cell.of_pictures.items()]
+    shown += [f"{key}={code.partition(' ')[0]}" for key, code in record.cell.own.items() if key in CODE]
     return ", ".join(shown) or "as in the paper"
 
 
-def _hierarchy(dataset: str, nodes: DatasetNodes, path: Path, root: Path | None) -> Hierarchy:
-    """That of the dataset on disk; of pictures, the one that the names of the nodes tell."""
-    if dataset in PICTURES:
-        hierarchy = hierarchy_from_names(nodes.names, nodes.hierarchy)
+def _hierarchy(record: Record, nodes: DatasetNodes, path: Path, root: Path | None) -> Hierarchy:
+    """That of the dataset on disk; of pictures, the one that the names of the nodes tell; or that of the nodes."""
+    dataset = record.dataset
+    if dataset in PICTURES or nodes.parents is not None:
+        hierarchy = hierarchy_of(nodes, path.with_name(NODES))
         if hierarchy is None:
             raise DataError(f"{path.with_name(NODES)}: the names of the nodes do not tell their hierarchy")
         return hierarchy
@@ -250,8 +254,9 @@ def _deviations(records: Sequence[Record]) -> Deviations:
     )
 
 
-def _command(dataset: str) -> Card:
-    if dataset in PICTURES:
+def _command(record: Record) -> Card:
+    dataset = record.dataset
+    if dataset in PICTURES or record.own:
         return (Paragraph("`rarenode paper run` with a spec that has these settings:"),)
     command = f"rarenode fit {plain(dataset)} --settings settings.toml --out RUN"
     return Code(command, "sh"), Paragraph("where `settings.toml` is")
@@ -270,13 +275,17 @@ def _card(records: Sequence[Record], hierarchy: Hierarchy) -> Card:
             "curves, no uncertainty, and few reasons for missed nodes; a run of `rarenode fit` has them."
         ),
         Heading("Reproducing it"),
-        *_command(first.dataset),
+        *_command(first),
         Code(first.settings.to_toml().strip(), "toml"),
         table(
             ("what", "value"),
             [
                 (plain(name), code(value))
-                for name, value in [*first.versions.items(), ("hierarchy", hierarchy.fingerprint)]
+                for name, value in [
+                    *first.versions.items(),
+                    ("hierarchy", hierarchy.fingerprint),
+                    *first.cell.own.items(),
+                ]
             ],
         ),
     )

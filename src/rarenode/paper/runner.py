@@ -35,7 +35,8 @@ from rarenode.executors import Executor, Processes, Result
 from rarenode.paper.as_published import family_of
 from rarenode.paper.grid import Cell, Task
 from rarenode.paper.judge import judge
-from rarenode.paper.measure import divide, load_once, measure, predict_unseen
+from rarenode.paper.measure import divide, load_rows, measure, predict_unseen
+from rarenode.paper.own_code import blamed
 from rarenode.paper.record import DatasetNodes, Record
 from rarenode.paper.store import (
     NODES,
@@ -105,9 +106,9 @@ def run_tasks(
         raise TrainingError(f"records cannot be kept in {folder}: {error}") from None
     distinct = merge_tasks(tasks)
     missing = [task for task in distinct if not is_done(folder, task)]
-    for dataset in {task.cell.dataset for task in missing if task.cell.protocol == "paper"}:
-        if (folder / dataset / NODES).exists():
-            read_nodes(folder, dataset)  # damage should be found before a training, not after it
+    for place in {task.cell.place for task in missing if task.cell.protocol == "paper"}:
+        if (folder / place / NODES).exists():
+            read_nodes(folder, place)  # damage should be found before a training, not after it
     display = Progress(quiet=True) if progress is None else progress
     run = _Run(missing, folder, root, Outcome(len(distinct) - len(missing)), display)
     run.train(Processes(1) if executor is None else executor, hours)
@@ -307,7 +308,12 @@ class TrainingTimes:
 
 
 def _groups(cell: Cell) -> tuple[tuple[object, ...], ...]:
-    """Trainings that are similar, from those most similar to all."""
+    """Trainings that are similar, from those most similar to all.
+
+    What a spec brings itself takes its own time, and says nothing about other trainings.
+    """
+    if cell.own:
+        return ((cell.dataset, cell.protocol, *cell.own.items()),)
     kind = cell.protocol == "cross_fit", cell.settings.n_members > 1
     return (*kind, family_of(cell.dataset)), kind, ()
 
@@ -337,10 +343,15 @@ def make(task: Task, root: Path | None, known: Probabilities | None, source: Pat
         source: the file that has them, for messages.
         folder: of checkpoints; a training continues from one that is there.
     """
+    with blamed([] if task.cell.sources is None else list(task.cell.sources.codes.values())):
+        return _make(task, root, known, source, folder)
+
+
+def _make(task: Task, root: Path | None, known: Probabilities | None, source: Path, folder: Path) -> Made:
     cell = task.cell
     if cell.protocol == "paper":
         return Made(*_resuming(lambda: measure(cell, root, work=folder), folder))
-    rows = divide(load_once(cell.dataset, root), cell.protocol)
+    rows = divide(load_rows(cell, root), cell.protocol)
     if known is not None:
         known.require_shapes(source, rows.held_out.Y.shape, rows.splits.test.Y.shape)
     found = _resuming(lambda: predict_unseen(cell, rows, work=folder), folder) if known is None else known

@@ -2,11 +2,12 @@
 
 A spec has the methods to train, the datasets and seeds to train them on, and what was published for them. Specs of the
 paper's tables and figures ship with the package, under ``specs/``; the path of any other file works as well, so a new
-method is one more ``[[methods]]``. Nothing in a spec is executed.
+method is one more ``[[methods]]``. Such a file may describe datasets of its own, and its methods may name Python code,
+which is executed where a training is, and nowhere else: reading a spec, its tables and its figures never execute it.
 
     title = "..."                               what it shows
     about = "..."                               where it is in the paper, and what to know
-    datasets = ["cellcycle_FUN", ...]           names of the catalogue, or of `PICTURES`
+    datasets = ["cellcycle_FUN", ...]           names of the catalogue, of `PICTURES`, or of a section below
     seeds = 3                                   trainings of each method on each dataset, with the seeds 0, 1, 2
     one_seed = ["seq_FUN"]                      datasets with a single training of each method
     bold = "others"                             or the names of the baselines to exceed
@@ -29,6 +30,15 @@ method is one more ``[[methods]]``. Nothing in a spec is executed.
     factor = 0.5                                pictures: the training factor of the encoder; see `load_encoder`
     fraction = 0.1                              how much of the training rows to use
 
+    objective = "my_loss.py:MyLoss"             code in the place of the network's loss; see `own_methods`
+    resampler = "my_rows.py:MyResampler"        of the resampling
+    model = "my_model.py:MyModel"               of everything that is trained
+
+    [data.survey]                               a dataset of one's own; see `own_data`
+    train = "survey/train.csv"
+    test = "survey/test.csv"
+    labels = "taxa"
+
     [[sweeps]]                                  one method for each value, named "GMU, members=2"
     series = "GMU"
     setting = "n_members"
@@ -49,14 +59,21 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from rarenode._io.text import explain
 from rarenode._io.toml import parse_toml
@@ -64,7 +81,10 @@ from rarenode.config import Settings
 from rarenode.config.choices import UNTRAINED, Preset, parse_strategy, strategy_text
 from rarenode.data.catalogue import find_entry
 from rarenode.errors import ArgumentError, FileFormatError, MissingFileError
-from rarenode.paper.as_published import REBUILT, settings_for
+from rarenode.paper.as_published import REBUILT, settings_for, settings_for_own
+from rarenode.paper.own_code import OwnCode
+from rarenode.paper.own_data import OwnData
+from rarenode.paper.own_methods import CODE, changes_for, check_own, parse_own
 from rarenode.paper.panel import Count, Measure, Name, Panel
 from rarenode.paper.panel import require_among as _among
 from rarenode.paper.pictures import PICTURES
@@ -80,9 +100,6 @@ BY_PROTOCOL: Mapping[str, Any] = MappingProxyType(
     {"thresholds": "fixed", "rule": "add_ancestors", "holdout": None, "cv": None, "guaranteed_recall": 0.9}
 )
 """Settings that a spec replaces by protocol and decisions, with their values in a cell."""
-
-NONE, IMBALANCE = "None", ("imbalance_fun", "imbalance_go")
-"""A single model without weights, and the tables that have it."""
 
 NotNegative = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -130,16 +147,27 @@ class Method(_Part):
     """The training factor of an encoder: the share of its trained weights, the rest being random ones."""
     fraction: Annotated[float, Field(gt=0, le=1)] | None = None
     """How much of the training rows to use; None: all."""
+    objective: InstanceOf[OwnCode] | None = None
+    """Code, as in `own_methods`."""
+    model: InstanceOf[OwnCode] | None = None
+    resampler: InstanceOf[OwnCode] | None = None
 
-    def settings_for(self, dataset: str, common: Mapping[str, Any], seed: int = 0) -> Settings:
+    @property
+    def codes(self) -> dict[str, OwnCode]:
+        """Its code, by key."""
+        return {key: code for key in CODE if (code := getattr(self, key)) is not None}
+
+    def settings_for(
+        self, dataset: str, common: Mapping[str, Any], seed: int = 0, *, is_own: bool = False
+    ) -> Settings:
         """How to train on a dataset, in a spec whose methods have some settings in common.
 
         Raises:
             ArgumentError: something is not a setting, or out of range.
         """
-        changes = {**BY_PROTOCOL, **common, **self.settings, "seed": seed}
+        changes = {**BY_PROTOCOL, **changes_for(self, common), "seed": seed}
         if self.preset == "paper":
-            return settings_for(dataset, **changes)
+            return settings_for_own(**changes) if is_own else settings_for(dataset, **changes)
         return Settings.preset(self.preset, **changes)
 
 
@@ -203,6 +231,8 @@ class Spec(_Part):
     queued: bool = True
     """Whether `rarenode paper queue` trains it; not if the data are not to be had."""
     published: dict[str, dict[str, dict[Measure, Published]]] = {}
+    data: dict[str, InstanceOf[OwnData]] = {}
+    """Datasets of its own, by name."""
 
     @property
     def all_methods(self) -> tuple[Method, ...]:
@@ -230,6 +260,12 @@ class Spec(_Part):
         row = self.published.get(dataset.removesuffix(REBUILT), {}).get(method, {})
         return {measure: v if isinstance(v, tuple) else (v, None) for measure, v in row.items()}
 
+    @model_validator(mode="before")
+    @classmethod
+    def _with_its_own(cls, values: Any, info: ValidationInfo) -> Any:
+        """Data and code, from the names of files; the context has the path of the spec, if it is a file."""
+        return parse_own(values, (info.context or {}).get("path")) if isinstance(values, dict) else values
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         names = [method.name for method in self.all_methods]
@@ -239,10 +275,12 @@ class Spec(_Part):
         if not names:
             raise ValueError("there is no method")
         for dataset in self.datasets:
-            if dataset not in PICTURES:
+            if dataset not in PICTURES and dataset not in self.data:
                 find_entry(dataset)
             if self.datasets.count(dataset) > 1:
                 raise ValueError(f"{dataset!r} is among the datasets twice")
+        for name in self.data:
+            _among(name, self.datasets, "[data.*]")
         for name in self.one_seed:
             _among(name, self.datasets, "one_seed")
         for method in self.all_methods:
@@ -266,8 +304,10 @@ class Spec(_Part):
                     f"method {method.name!r}: a spec cannot set {name}; protocol and decisions take its place"
                 )
             try:
-                settings = method.settings_for(self.datasets[0], self.settings)
-            except ArgumentError as error:
+                first = self.datasets[0]
+                settings = method.settings_for(first, self.settings, is_own=first in self.data)
+                check_own(method, settings)
+            except ValueError as error:
                 raise ValueError(f"method {method.name!r}: {error}") from None
             if protocol != "cross_fit" and settings.patience is not None:
                 use = "are used for training" if protocol == "paper" else "decisions are fitted to"
@@ -329,56 +369,16 @@ def load_spec(spec: str) -> Spec:
         near = difflib.get_close_matches(spec[:100], spec_names(), n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(spec_names())}"
         raise MissingFileError(f"{spec[:200]} is neither a spec of rarenode nor a file; {hint}") from None
-    return _parse(text, spec)
+    return _parse(text, spec, Path(spec))
 
 
-@dataclass(frozen=True)
-class PublishedRow:
-    """A method in a table of the paper."""
-
-    spec: str
-    method: str
-    means: Mapping[Measure, float]
-    """Scores in percent."""
-
-
-def best_published(dataset: str, measure: Measure = "f1") -> PublishedRow | None:
-    """The published row with the best F1 among those that have the measure; the first of equally good ones.
-
-    Some tables have F1 alone. A rebuilt dataset has the rows of the original.
-
-    >>> best_published("cellcycle_FUN").means["f1"], best_published("cellcycle_FUN", "precision").means["f1"]
-    (7.46, 7.39)
-    """
-    rows = [row for row in _published_rows(dataset.removesuffix(REBUILT)) if {"f1", measure} <= row.means.keys()]
-    return max(rows, key=lambda row: row.means["f1"], default=None)
-
-
-def published_none(dataset: str) -> PublishedRow | None:
-    """The row "None" of the tables of single models, which have FunCat and GO datasets."""
-    rows = _published_rows(dataset.removesuffix(REBUILT))
-    return next((row for row in rows if row.method == NONE and row.spec in IMBALANCE), None)
-
-
-@cache
-def _published_rows(dataset: str) -> tuple[PublishedRow, ...]:
-    specs = {name: load_spec(name) for name in spec_names()}
-    return tuple(
-        PublishedRow(
-            name, method, {measure: mean for measure, (mean, _) in spec.published_for(dataset, method).items()}
-        )
-        for name, spec in specs.items()
-        for method in spec.published.get(dataset, {})
-    )
-
-
-def _parse(text: str, path: str) -> Spec:
+def _parse(text: str, name: str, path: Path | None = None) -> Spec:
     try:
-        return Spec.model_validate(parse_toml(text))
+        return Spec.model_validate(parse_toml(text), context={"path": path})
     except ValidationError as error:
-        raise FileFormatError(path, None, _problem(error)) from None
+        raise FileFormatError(name, None, _problem(error)) from None
     except ValueError as error:
-        raise FileFormatError(path, None, f"this is not TOML: {error}") from None
+        raise FileFormatError(name, None, f"this is not TOML: {error}") from None
 
 
 def _problem(error: ValidationError) -> str:

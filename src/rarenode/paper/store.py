@@ -9,8 +9,8 @@
     FOLDER/.work/FINGERPRINT/                   checkpoints of a training under way, removed when it is done
     FOLDER/.work/FINGERPRINT.claim/             in use by the runner that has it trained
 
-``CELL`` is `Cell.name`. Training takes minutes or hours and deciding takes seconds, so the probabilities of held-out
-and test rows are kept: more decisions need no more training.
+``DATASET`` is `Cell.place`, and ``CELL`` is `Cell.name`. Training takes minutes or hours and deciding takes seconds, so
+the probabilities of held-out and test rows are kept: more decisions need no more training.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rarenode._io.arrays import read_arrays, read_note, read_shapes, write_arrays
 from rarenode._io.files import replacing
-from rarenode._io.text import explain
-from rarenode.errors import ArgumentError, FileFormatError
+from rarenode._io.text import counted, explain
+from rarenode.errors import ArgumentError, FileFormatError, HierarchyError
+from rarenode.hierarchy import Hierarchy
 from rarenode.paper.grid import Cell, Task, cell, tasks
+from rarenode.paper.pictures import hierarchy_from_names
 from rarenode.paper.record import DatasetNodes, Record, Training
 from rarenode.paper.spec import Spec
 
@@ -48,7 +50,7 @@ Records = Mapping[tuple[str, str], Sequence[Record]]
 
 def record_path(folder: Path, cell: Cell) -> Path:
     """Where the record of a cell is, or will be."""
-    place = folder / cell.dataset
+    place = folder / cell.place
     return (place if cell.protocol == "paper" else place / DECISIONS) / f"{cell.name}.json"
 
 
@@ -97,8 +99,8 @@ def write_record(folder: Path, record: Record, nodes: DatasetNodes | None = None
     if nodes is not None:
         shared = path.with_name(NODES)
         if not shared.exists():
-            _write_lines(shared, nodes.model_dump(mode="json"))
-        elif read_nodes(folder, record.dataset) != nodes:
+            _write_lines(shared, nodes.model_dump(mode="json", exclude_none=True))
+        elif read_nodes(folder, record.cell.place) != nodes:
             raise FileFormatError(shared, None, "it belongs to other data; keep results of different data apart")
     _write_lines(path, record.to_file())
 
@@ -136,19 +138,39 @@ def gather(spec: Spec, folder: Path, datasets: Sequence[str] | None = None) -> d
     return found
 
 
-def read_nodes(folder: Path, dataset: str) -> DatasetNodes:
-    """The content of ``nodes.json`` of a dataset.
+def read_nodes(folder: Path, place: str) -> DatasetNodes:
+    """The content of ``nodes.json`` of a dataset, which is in the folder `Cell.place`.
 
     Raises:
         FileFormatError: it is missing or damaged.
     """
-    path = folder / dataset / NODES
+    path = folder / place / NODES
     try:
         return DatasetNodes.model_validate_json(path.read_bytes(), strict=False)
     except FileNotFoundError:
         raise FileFormatError(path, None, "it is missing, though the dataset has records") from None
     except ValidationError as error:
         raise FileFormatError(path, None, explain(error, DatasetNodes)) from None
+
+
+def hierarchy_of(nodes: DatasetNodes, path: Path) -> Hierarchy | None:
+    """The hierarchy of a file of nodes: that of their parents, or the one that their names tell; None if none do.
+
+    Raises:
+        FileFormatError: parents make no hierarchy.
+    """
+    if nodes.parents is None:
+        return hierarchy_from_names(nodes.names, nodes.hierarchy)
+    names, edges = nodes.names, []
+    for child, parents in zip(names, nodes.parents, strict=True):
+        if max(parents, default=0) >= len(names):
+            raise FileFormatError(path, None, f"{child!r} has a parent beyond the {counted(len(names), 'node')}")
+        edges += [(names[parent], child) for parent in parents]
+    try:
+        hierarchy = Hierarchy.from_edges(edges, names)
+    except HierarchyError as error:
+        raise FileFormatError(path, None, str(error)) from None
+    return hierarchy_from_names(names, hierarchy.fingerprint) or hierarchy  # names that are paths have titles
 
 
 # --- probabilities -------------------------------------------------------------------------------------------------
@@ -192,7 +214,7 @@ class Probabilities:
 
 def probabilities_path(folder: Path, cell: Cell) -> Path:
     """Where the probabilities of a cell are, or will be."""
-    return folder / cell.dataset / PROBABILITIES / f"{cell.name}.safetensors"
+    return folder / cell.place / PROBABILITIES / f"{cell.name}.safetensors"
 
 
 def write_probabilities(folder: Path, probabilities: Probabilities) -> None:

@@ -33,7 +33,7 @@ from rarenode.metrics import Summary, summary
 from rarenode.models import Mlp, MlpEnsemble, initial_parameters
 from rarenode.models.model import check_input
 from rarenode.models.pixels import PixelEncoder
-from rarenode.objective import NodeWeights, WeightSchedule, node_weights
+from rarenode.objective import LossFunction, MakeLoss, NodeWeights, WeightSchedule, node_weights
 from rarenode.objective.loss import Reduction
 from rarenode.resampling import make_resampler
 from rarenode.resampling.resampler import Resampler
@@ -75,6 +75,8 @@ def train_network(
     resume: bool = False,
     callback: Callback | None = None,
     title: str = "",
+    make_loss: MakeLoss | None = None,
+    resampler: Resampler | None = None,
 ) -> TrainedNetwork:
     """Train an ensemble of perceptrons.
 
@@ -89,6 +91,9 @@ def train_network(
         resume: continue from the folder's checkpoint; without one, begin.
         callback: is called after every step and epoch.
         title: which of several trainings this is, for the callback.
+        make_loss: makes the loss, in the place of the one that the settings describe; the torch engine computes it.
+            Its name is in no fingerprint: a folder of checkpoints is for one loss.
+        resampler: in the place of the one that the settings name; likewise.
 
     Raises:
         TrainingError: the loss is no longer a number; the message says where and why. The last checkpoint stays.
@@ -99,7 +104,8 @@ def train_network(
     _check_rows(rows.X, None, encoder)
     rows.hierarchy.require_closed(rows.Y)
     _check_valid(rows, settings, valid, encoder)
-    run = _Run(rows, settings, encoder, valid, folder, Callback() if callback is None else callback, title)
+    callback = Callback() if callback is None else callback
+    run = _Run(rows, settings, encoder, valid, folder, callback, title, make_loss, resampler)
     with nullcontext() if folder is None else sole_use(folder), hold_interrupts() as release_interrupt:
         run.begin(resume)
         try:
@@ -151,9 +157,12 @@ class _Run:
         folder: Path | None,
         callback: Callback,
         title: str,
+        make_loss: MakeLoss | None,
+        resampler: Resampler | None,
     ) -> None:
         self.settings, self.valid, self.folder, self.callback, self.title = settings, valid, folder, callback, title
-        resampler = make_resampler(settings.resampling, rows.hierarchy, settings.seed)
+        if resampler is None:
+            resampler = make_resampler(settings.resampling, rows.hierarchy, settings.seed)
         self.X, self.encoder = rows.X, deepcopy(encoder)
         self.rows, self.place = rows, np.arange(len(rows))
         if resampler is not None:
@@ -163,6 +172,7 @@ class _Run:
         self.batches = math.ceil(len(self.rows) / settings.batch_size)
         self.weights = _node_weights(self.rows, settings)
         self.schedule = WeightSchedule(settings.schedule, settings.schedule_by, settings.schedule_towards, settings.mix)
+        self.make_loss = make_loss
         self.at = Position()
         self.engine = self._make_engine()
         self.order = self._order()
@@ -306,6 +316,7 @@ class _Run:
             scored=self.rows.scored,
             reduction=self._reduction,
             compiled=settings.compile,
+            given=self._given_loss(),
         )
         shares = smoothed_shares(self.rows) if settings.output_bias == "prior" else None
         parameters = initial_parameters(self.shape, settings.seed, shares)
@@ -322,6 +333,12 @@ class _Run:
             n_jobs=settings.n_jobs,
             encoder_training=_encoder_training(settings, has_encoder=self.encoder is not None),
         )
+
+    def _given_loss(self) -> LossFunction | None:
+        """The one to compute in the place of that of the settings."""
+        if self.make_loss is None:
+            return None
+        return self.make_loss(self.rows.hierarchy, dense_rows(self.rows.counted_Y).copy())
 
     def _weights_now(self) -> NodeWeights | None:
         if self.weights is None:

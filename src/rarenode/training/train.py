@@ -28,6 +28,8 @@ from rarenode.models.encoder import Encoder
 from rarenode.models.kept_rows import draw_rows
 from rarenode.models.pixels import PixelEncoder
 from rarenode.models.training_labels import Lists
+from rarenode.objective import MakeLoss
+from rarenode.resampling.resampler import Resampler
 from rarenode.training.callbacks import Callback, EpochRecord
 from rarenode.training.embedding import embeddings, pixels
 from rarenode.training.loop import train_network
@@ -47,6 +49,8 @@ class How(TypedDict, total=False):
     resume: bool
     callback: Callback | None
     title: str
+    make_loss: MakeLoss | None
+    resampler: Resampler | None
 
 
 def train_model(
@@ -60,6 +64,8 @@ def train_model(
     resume: bool = False,
     callback: Callback | None = None,
     title: str = "",
+    make_loss: MakeLoss | None = None,
+    resampler: Resampler | None = None,
 ) -> TrainedModel:
     """Train once, on all labelled rows; the model decides at 0.5 until it is given thresholds.
 
@@ -73,6 +79,8 @@ def train_model(
         resume: continue from the folder's checkpoint; without one, begin.
         callback: is called after every step and epoch.
         title: which of several trainings this is, for the callback.
+        make_loss: makes the network's loss, in the place of the one that the settings describe; see `train_network`.
+        resampler: of the network's rows, in the place of the one that the settings name.
 
     Raises:
         DataError: there is nothing to learn from, or features cannot be used.
@@ -109,6 +117,8 @@ def train_model(
                 resume=resume,
                 callback=callback,
                 title=title,
+                make_loss=make_loss,
+                resampler=resampler,
             )
             models.append(network.model)
             history, engine = network.history, network.engine

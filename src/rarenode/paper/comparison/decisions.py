@@ -18,8 +18,9 @@ from typing import get_args
 from rarenode.paper.as_published import Family, family_of
 from rarenode.paper.comparison.scores import Estimate, estimate
 from rarenode.paper.grid import tasks
+from rarenode.paper.published import best_published, published_none
 from rarenode.paper.record import CalibrationName, Decided, FittedOn, NodesFound, Record
-from rarenode.paper.spec import Spec, best_published, published_none
+from rarenode.paper.spec import Spec
 from rarenode.paper.store import Records
 from rarenode.thresholds import Rule
 

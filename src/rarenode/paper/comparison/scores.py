@@ -94,7 +94,7 @@ class Row:
     nodes_found: float | None
     """Mean over seeds."""
     steps_per_second: float | None
-    """Median over seeds."""
+    """Median over seeds; None without steps."""
 
     @property
     def rebuilt(self) -> bool:
@@ -306,7 +306,7 @@ def _rows(spec: Spec, dataset: str, methods: Sequence[str], records: Records) ->
             seeds=len(runs),
             figures=figures[method],
             nodes_found=fmean(record.at_half.summary.nodes_found for record in runs) if runs else None,
-            steps_per_second=median(record.at_half.steps_per_second for record in runs) if runs else None,
+            steps_per_second=median(record.at_half.steps_per_second for record in runs) or None if runs else None,
         )
         for method, runs in its.items()
     ]

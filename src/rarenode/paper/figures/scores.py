@@ -139,7 +139,7 @@ def _nodes(spec: Spec, panel: Panel, title: str, measure: Measure, found: Record
     lines: list[Line] = []
     node_names: tuple[str, ...] = ()
     if drawn:
-        nodes = read_nodes(folder, dataset)
+        nodes = read_nodes(folder, found[dataset, drawn[0]][0].cell.place)
         scored = [column for column, counts in enumerate(nodes.scored) if counts]
         chosen = sorted(scored, key=lambda column: -nodes.training_rows[column])[: panel.nodes]
         node_names = tuple(nodes.names[column] for column in chosen)

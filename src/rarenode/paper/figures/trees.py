@@ -13,9 +13,8 @@ from rarenode.paper.comparison.scores import Estimate
 from rarenode.paper.figures.charts import Chart, Line, Tree
 from rarenode.paper.figures.points import node_values, note_on, over_seeds, scale_of
 from rarenode.paper.panel import Measure, Panel
-from rarenode.paper.pictures import hierarchy_from_names
 from rarenode.paper.record import DatasetNodes
-from rarenode.paper.store import Records, read_nodes
+from rarenode.paper.store import NODES, Records, hierarchy_of, read_nodes
 
 MOST_NODES = 60
 """More would not be legible on a page."""
@@ -31,8 +30,9 @@ def tree_chart(panel: Panel, title: str, measure: Measure, found: Records, datas
     absent = [method for method in methods if (dataset, method) not in found]
     if len(absent) == len(methods):
         return _without(title, note_on((), (dataset,), (), titled=True))
-    nodes = read_nodes(folder, dataset)
-    hierarchy = hierarchy_from_names(nodes.names, nodes.hierarchy)
+    place = next(record.cell.place for method in methods for record in found.get((dataset, method), ()))
+    nodes = read_nodes(folder, place)
+    hierarchy = hierarchy_of(nodes, folder / place / NODES)
     if hierarchy is None or not hierarchy.is_tree:
         return _without(title, f"the names of the nodes of {dataset} do not tell a tree, which this needs")
     if len(hierarchy) > MOST_NODES:

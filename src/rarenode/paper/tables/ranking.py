@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from statistics import fmean
 
+from rarenode.paper.published import published_none
 from rarenode.paper.record import Record
-from rarenode.paper.spec import published_none
 from rarenode.paper.store import Records
 from rarenode.paper.tables.markdown import NOTHING, dataset_name, escape, line
 
