@@ -161,8 +161,8 @@ class TestTraining:
 
         def watched(self: Any, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
             seen.append(tuple(logits.shape))
-            value: torch.Tensor = forward(self, logits, labels)
-            return value
+            result: torch.Tensor = forward(self, logits, labels)
+            return result
 
         monkeypatch.setattr(loss, "forward", watched)
         measure(cell)
