@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -54,3 +57,14 @@ def test_data_or_environment(arguments: tuple[str, ...]) -> None:
     result = run("doctor", *arguments)
     assert result.exit_code == 2
     assert "--environment" in result.output
+
+
+@pytest.mark.parametrize("threads", ["0", "-1", "x", ""])
+def test_an_impossible_number_of_threads_is_an_error_of_one_line(threads: str) -> None:
+    command = [sys.executable, "-m", "rarenode", "doctor", "--environment"]
+    done = subprocess.run(
+        command, env=os.environ | {"NUMBA_NUM_THREADS": threads}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("rarenode: the environment variable NUMBA_NUM_THREADS must be a number of threads")
+    assert done.stderr.count("\n") == 1

@@ -630,3 +630,13 @@ def test_a_fit_that_is_refused_leaves_nothing(data: Path, tmp_path: Path, change
     with pytest.raises(ArgumentError):
         Run.fit(data, own, settings(**change))
     assert [path.name for path in own.iterdir()] == ["notes.txt"]
+
+
+def test_a_model_is_not_saved_into_the_folder_of_a_run(run: Run, tmp_path: Path) -> None:
+    """Its report, its table and its held-out predictions would be those of another model."""
+    content = {path.name: path.read_bytes() for path in run.folder.iterdir() if path.is_file()}
+    with pytest.raises(ArgumentError, match=r"run contains a run of `rarenode fit`; save the model in another folder"):
+        run.model.save(run.folder)
+    assert {path.name: path.read_bytes() for path in run.folder.iterdir() if path.is_file()} == content
+    run.model.save(tmp_path / "elsewhere")
+    run.model.save(tmp_path / "elsewhere")

@@ -205,13 +205,15 @@ class TestFailures:
         assert not out.exists()
 
 
-@pytest.mark.parametrize("on", ["local", "ray"])
-def test_side_by_side(run: Run, data: list[Path], tmp_path: Path, on: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(("on", "jobs"), [("local", 2), ("ray", 2), ("ray", None)])
+def test_side_by_side(
+    run: Run, data: list[Path], tmp_path: Path, on: str, jobs: int | None, request: pytest.FixtureRequest
+) -> None:
     if on == "ray":
         request.getfixturevalue("ray_cluster")
     out = tmp_path / "out"
     run.predict_to_folder(data[:1], out)
-    assert run.predict_to_folder(data, out, on=on, jobs=2)[:2] == (2, 1)
+    assert run.predict_to_folder(data, out, on=on, jobs=jobs)[:2] == (2, 1)
     assert_as_alone(run, data, out, tmp_path)
 
 

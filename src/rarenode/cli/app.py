@@ -14,7 +14,7 @@ from rarenode._io.interrupts import is_terminated
 from rarenode.cli import INTERRUPTED, TERMINATED, data, demo, doctor, evaluate, fit, hierarchy, paper, predict, report
 from rarenode.cli.console import print_error, print_warning
 from rarenode.cli.options import CommandWithOldNames
-from rarenode.errors import Interrupted, RarenodeError
+from rarenode.errors import ArgumentError, Interrupted, RarenodeError
 from rarenode.version import __version__
 
 app = typer.Typer(
@@ -121,6 +121,9 @@ def _replace_closed_streams() -> None:
 
 def _run_app() -> None:
     """Run a command; where torchrun started several processes, in the first of them, which all others help."""
+    threads = os.environ.get("NUMBA_NUM_THREADS", "1")
+    if not (threads.isdecimal() and int(threads)):  # numba would end in a traceback
+        raise ArgumentError(f"the environment variable NUMBA_NUM_THREADS must be a number of threads, got {threads!r}")
     if os.environ.get("WORLD_SIZE", "1") == "1":
         app()
         return

@@ -102,7 +102,7 @@ def fit(
     whose predictions RUN/held_out.safetensors keeps.
 
     The models of folds are trained one after the other, or with --jobs 3 side by side, or with --on ray on Ray (pip
-    install 'rarenode[cluster]'); the result is the same. The last training, on all rows, is always here.
+    install '.[cluster]'); the result is the same. The last training, on all rows, is always here.
 
     A table has a column for each feature. --labels says where the labels are, as a column of labels
     ('Biota > Corals; Biota > Sponges'), a column for each level, a column for each label, or a file with ids and

@@ -111,7 +111,7 @@ def run(
     and executed here, so run only files that you trust. docs/guide/own-methods.md shows how.
 
     With --on ray, trainings run on Ray, as many side by side as there are processors and memory; pip install
-    'rarenode[cluster]' brings it. On a cluster, every machine needs the same rarenode, and the data under --root or its
+    '.[cluster]' brings it. On a cluster, every machine needs the same rarenode, and the data under --root or its
     own RARENODE_DATA; tables of [data.NAME] must be at the same path. Records come back to DIR here. If DIR is on a
     disk that all machines share, checkpoints are kept there while trainings run; otherwise a training begins again if
     its machine is lost.

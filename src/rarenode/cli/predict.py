@@ -119,7 +119,7 @@ def predict(
     With --out FOLDER/ there is one output for each file of DATA, in its format if that is one of those above, or else
     in CSV. FOLDER/predictions.json says what is done: the same command, started again, leaves out files whose content,
     model and options are still the same. --jobs 4 predicts four files side by side, --on ray on Ray (pip install
-    'rarenode[cluster]'); the machines of a cluster must have RUN, DATA and FOLDER under the same paths.
+    '.[cluster]'); the machines of a cluster must have RUN, DATA and FOLDER under the same paths.
 
     In CSV and TSV, a name or id that a spreadsheet would take for a formula, as it begins with =, +, - or @, gets an
     apostrophe in front. rarenode removes it when it reads such a file; --raw leaves names as they are. Other formats

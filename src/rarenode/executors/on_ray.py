@@ -66,7 +66,7 @@ class OnRay(Executor):
             import ray  # noqa: PLC0415 (it takes a second to load, and is optional)
         except ImportError:
             raise ExecutorError(
-                "running on Ray needs the package ray, which is not installed; pip install 'rarenode[cluster]'"
+                "running on Ray needs the package ray, which is not installed: pip install ray"
             ) from None
         self._ray = ray
         if ray.is_initialized():

@@ -65,7 +65,7 @@ def transformers_library() -> Any:
     try:
         import transformers  # noqa: PLC0415 (it is an extra, and takes seconds to load)
     except ImportError:
-        raise ArgumentError("encoders need the transformers library: pip install 'rarenode[vision]'") from None
+        raise ArgumentError("encoders need the transformers library: pip install transformers") from None
     logging: Any = transformers.utils.logging
     logging.set_verbosity_error()
     logging.disable_progress_bar()

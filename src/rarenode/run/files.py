@@ -34,11 +34,11 @@ from rarenode.hierarchy import Hierarchy
 from rarenode.training import TrainedModel
 from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.checkpoint import remove_checkpoint
-from rarenode.training.model_folder import RECORD
+from rarenode.training.model_folder import RECORD, RUN_SETTINGS
 from rarenode.training.out_of_fold import OutOfFold, fold_folders, remove_folds
 from rarenode.version import __version__
 
-SETTINGS, TABLE, EXAMINATION = "settings.toml", "table.json", "examination.json"
+SETTINGS, TABLE, EXAMINATION = RUN_SETTINGS, "table.json", "examination.json"
 STARTED = (SETTINGS, TABLE, EXAMINATION)
 """What is written before training begins."""
 REPORT, HELD_OUT = "report.html", "held_out.safetensors"

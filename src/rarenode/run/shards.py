@@ -115,6 +115,7 @@ def predict_into_folder(
         executor.expect(len(todo))
         try:
             with executor:
+                work.start(executor)
                 try:
                     for result in executor.run(todo):
                         work.collect(todo[result.task], result)
@@ -261,10 +262,12 @@ class _Work:
                 memory=PROGRAM + 2 * size + BYTES_A_CELL * CELLS_AT_A_TIME,
             )
             tasks[task] = name
-        # Workers start while the first files wait.
-        least = 0 if executor.here else 3 * executor.room
-        self.progress.start("predicting", len(self.planned), self.skipped, least)
         return tasks
+
+    def start(self, executor: Executor) -> None:
+        """Show how far it is from now on. The executor is open: before, it may not know its machines."""
+        least = 0 if executor.here else 3 * executor.room  # workers start while the first files wait
+        self.progress.start("predicting", len(self.planned), self.skipped, least)
 
     def collect(self, name: str, result: Result) -> None:
         """Note that a file is done, or why not; others are done all the same."""

@@ -36,7 +36,7 @@ from rarenode.thresholds import GUARANTEED, GuaranteedRecall, Thresholds, make_s
 from rarenode.training.callbacks import EpochRecord
 from rarenode.training.embedding import embeddings
 from rarenode.training.model_card import Card, make_card, write_card
-from rarenode.training.model_folder import ModelFile, read_model_folder, write_model_folder
+from rarenode.training.model_folder import ModelFile, is_finished_run, read_model_folder, write_model_folder
 from rarenode.version import __version__
 
 
@@ -347,16 +347,19 @@ class TrainedModel:
         """Write the model into a folder: ``model.safetensors``, ``model.json``, and ``README.md`` for people.
 
         Other files in the folder are left alone; an earlier model in it is replaced, and is there until the new one is
-        complete.
+        complete. The folder of a finished `Run` is refused, since its report and data belong to its model.
 
         Args:
             folder: where to write it.
             beside: more files that are replaced with it, by name: from the fingerprint of its parameters to their text.
 
         Raises:
+            ArgumentError: the folder contains a finished run.
             FolderInUseError: another process writes into the folder.
             OSError: it could not be written.
         """
+        if is_finished_run(Path(folder)):
+            raise ArgumentError(f"{folder} contains a run of `rarenode fit`; save the model in another folder")
         record, card = self._record(), write_card(self._record())
         write_model_folder(Path(folder), record, self.model, card, self.encoder, self.preparation, beside)
 

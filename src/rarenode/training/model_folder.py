@@ -35,6 +35,7 @@ from rarenode.models.encoder import Encoder, layout_of
 from rarenode.models.model import Layout
 from rarenode.thresholds import GuaranteedRecall, Thresholds
 from rarenode.training.callbacks import EpochRecord
+from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.model_records import (
     DIRECTIONS,
     Count,
@@ -48,6 +49,8 @@ from rarenode.training.model_records import (
 from rarenode.version import __version__
 
 FILES = PARAMETERS, RECORD, CARD, ENCODER = "model.safetensors", "model.json", "README.md", "encoder.safetensors"
+RUN_SETTINGS = "settings.toml"
+"""Lies beside the model of a `Run`."""
 VERSION = 3
 MOST_RECORD_BYTES = 1 << 26
 PATIENCE = 60.0
@@ -160,6 +163,11 @@ class ModelFile(BaseModel):
     def as_parents_together(self) -> NDArray[np.int64] | None:
         """The counts, if it has any."""
         return None if self.parents_together is None else np.array(self.parents_together, dtype=np.int64)
+
+
+def is_finished_run(folder: Path) -> bool:
+    """Whether a `Run` has been finished in a folder; one that can be resumed has a checkpoint."""
+    return all(is_file(folder / name) for name in (RUN_SETTINGS, RECORD)) and not is_file(folder / CHECKPOINT)
 
 
 def write_model_folder(
