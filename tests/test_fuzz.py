@@ -234,3 +234,13 @@ def test_the_command() -> None:
     result = subprocess.run(command, cwd=KEPT.parent.parent, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "an hour" in result.stdout
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "x"])
+@pytest.mark.parametrize("tool", ["fuzz", "stress"])
+def test_a_tool_that_would_do_nothing_is_an_error(tool: str, seconds: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", f"tools.{tool}", f"--seconds={seconds}"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "it must be a number of seconds above 0" in done.stderr

@@ -28,6 +28,7 @@ from random import Random
 from time import monotonic
 from typing import Any, Self
 
+from tools import duration
 from tools.fuzz_mutations import Files, spoil
 from tools.fuzz_targets import TARGETS, Target
 from tools.fuzz_worker import Limits, Verdict, serve, write_input
@@ -222,7 +223,7 @@ def repeat(folder: Path) -> Verdict:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a line for each target, or fail."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=60, help="how long (default: %(default)s)")
+    parser.add_argument("--seconds", type=duration, default=60, help="how long (default: %(default)s)")
     parser.add_argument("--inputs", type=int, default=None, help="so many at most")
     parser.add_argument("--seed", type=int, default=0, help="decides the inputs (default: %(default)s)")
     parser.add_argument("--only", nargs="+", choices=TARGETS, metavar="TARGET", help=f"some of {', '.join(TARGETS)}")

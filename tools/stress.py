@@ -30,6 +30,7 @@ from rarenode.config import Settings
 from rarenode.config.choices import EngineName
 from rarenode.training import Callback, Plan, TrainedModel, train_model
 from rarenode.training.checkpoint import remove_checkpoint
+from tools import duration
 from tools.stress_commands import COMMANDS, CONTEXT, Command, contents, fill, small_disk, why_no_disk
 from tools.stress_commands import start as start_command
 
@@ -271,7 +272,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=200, help="how often to kill a training (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=2, help="of trouble for all commands (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, help="how long; instead of kills and rounds")
+    parser.add_argument("--seconds", type=duration, help="how long; instead of kills and rounds")
     parser.add_argument("--epochs", type=int, default=60, help="epochs of each training (default: %(default)s)")
     parser.add_argument("--engine", default="auto", help="auto, fused or torch (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="decides the moments (default: %(default)s)")

@@ -365,7 +365,7 @@ def write_hierarchy(hierarchy: Hierarchy, path: Path | str, *, raw: bool = False
     The suffix chooses the format: ``.csv`` and ``.tsv`` are parent tables with the columns id, parent and title, in
     which several parents are separated by ``;``. There, unless ``raw``, names that a spreadsheet would take for
     formulas begin with an apostrophe, which `read_hierarchy` removes. ``.json`` has nodes, edges and titles; ``.obo``
-    is an ontology.
+    is an ontology. Titles lose blanks at their ends in tables, and have single blanks for all white space in OBO.
 
     Raises:
         ArgumentError: the format is another one, the file cannot be written, or names cannot be written in it.
@@ -376,6 +376,9 @@ def write_hierarchy(hierarchy: Hierarchy, path: Path | str, *, raw: bool = False
     writers = {".csv": _to_table, ".tsv": _to_table, ".json": _to_json, ".obo": _to_obo}
     if suffix not in writers:
         raise ArgumentError(f"{path}: the name must end in {', '.join(writers)}")
+    null = next((title for title in hierarchy.titles if "\0" in title), None)
+    if null is not None and suffix != ".json":
+        raise ArgumentError(f"the title {null!r} contains a null character; write .json instead")
     text = writers[suffix](hierarchy, "\t" if suffix == ".tsv" else ",", raw)
     try:
         with replacing(path) as (part,):
