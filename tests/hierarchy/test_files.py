@@ -345,7 +345,7 @@ def test_no_spreadsheet_sees_a_formula(tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".obo"])
 def test_a_title_that_could_not_be_read_again_is_refused(suffix: str, tmp_path: Path) -> None:
     odd = Hierarchy.from_edges([("a", "b")]).with_terms(Terms(("A", "B\0")))
-    with pytest.raises(ArgumentError, match="the title .* contains a null character; write .json instead"):
+    with pytest.raises(ArgumentError, match=r"the title .* contains a null character; write \.json instead"):
         write_hierarchy(odd, tmp_path / f"h{suffix}")
     write_hierarchy(odd, tmp_path / "h.json")
     assert read_hierarchy(tmp_path / "h.json").titles == odd.titles
