@@ -355,6 +355,7 @@ def check_output(path: Path, layout: Layout = "long") -> None:
     """Refuse a file whose name does not say in which format to write it."""
     allowed = (*SUFFIXES, ".txt") if layout == "cafa" else SUFFIXES
     if path.suffix.lower() not in allowed:
-        raise ArgumentError(f"{path}: the name must end in {', '.join(allowed)}")
+        folder = "" if path.suffix else ", or in / for a folder with an output for each file"
+        raise ArgumentError(f"{path}: the name must end in {', '.join(allowed)}{folder}")
     if layout == "cafa" and path.suffix.lower() in (".parquet", ".jsonl"):
         raise ArgumentError(f"{path}: the layout cafa is text; the name must end in .tsv or .txt")

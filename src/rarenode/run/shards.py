@@ -311,10 +311,9 @@ class _Work:
         if self.failed:
             shown = " | ".join(f"{path}: {error}" for path, error in [*self.failed.items()][:MOST_SHOWN])
             more = f" | and {len(self.failed) - MOST_SHOWN} more" if len(self.failed) > MOST_SHOWN else ""
-            raise DataError(
-                f"{len(self.failed)} of {counted(len(self.planned), 'file')} could not be predicted; all others are "
-                f"done. {shown}{more}"
-            )
+            others = "; all others are done" if len(self.failed) < len(self.planned) else ""
+            files = counted(len(self.planned), "file")
+            raise DataError(f"{len(self.failed)} of {files} could not be predicted{others}. {shown}{more}")
         shards = [self.done[name] for name in self.planned]
         total = Written(*(sum(getattr(shard, name) for shard in shards) for name in Written._fields))
         return WrittenFolder(len(shards) - self.skipped, self.skipped, total)
