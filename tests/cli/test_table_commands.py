@@ -13,8 +13,9 @@ import pytest
 from sklearn.metrics import average_precision_score
 from typer.testing import Result
 
+import rarenode.training.estimate
 from rarenode import Dataset, RareNodeClassifier, Run
-from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
+from rarenode.errors import ArgumentError, DataError, FileFormatError, Interrupted, MissingFileError
 from rarenode.hierarchy import read_hierarchy
 from rarenode.metrics import summary
 from rarenode.run.evaluation import TRAINED_ON
@@ -217,6 +218,17 @@ class TestDoctorOnData:
         assert "Nothing to worry about." in result.stdout
         assert "120 rows, 1 feature, 4 nodes, 4 of them with rows" in result.stdout
         assert "A fit with the default settings: 4 trainings, about" in result.stdout
+
+    def test_findings_are_there_before_a_fit_is_timed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def interrupt(*_: object, **__: object) -> None:
+            raise Interrupted("stopped in epoch 1; --resume continues")
+
+        monkeypatch.setattr(rarenode.training.estimate, "estimate_fit", interrupt)
+        result = run("doctor", self.write(tmp_path), *SURVEY)
+        assert "Nothing to worry about." in result.stdout
+        assert "timing a few steps of a fit (--no-time leaves that out)" in result.stderr
+        assert isinstance(result.exception, Interrupted)
+        assert str(result.exception) == "stopped while a fit was timed"
 
     def test_notes_are_nothing_to_worry_about(self, tmp_path: Path) -> None:
         (tmp_path / "taxa.csv").write_text("taxon\nBiota > Corals\nBiota > Sponges\nRock\nMud\n")

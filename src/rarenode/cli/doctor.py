@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from rarenode._io.text import counted, printable
-from rarenode.cli.console import print_styled, print_table
+from rarenode.cli.console import print_progress, print_styled, print_table
 from rarenode.cli.options import Root, with_table_options
-from rarenode.errors import RarenodeError
+from rarenode.errors import Interrupted, RarenodeError
 
 if TYPE_CHECKING:
     from rarenode.diagnosis.annotation import Suggestions
@@ -182,17 +183,23 @@ def _doctor_data(
     found, rows, valid = examine_data(
         data, others, hierarchy=hierarchy, options=table, root=root, encoder=loaded, time=time
     )
+    if not as_json:
+        _print_examination(found, is_read=rows is not None)
     estimate = None
     if rows is not None and found.worst != "error":
-        estimate = str(
-            estimate_fit(rows, Settings(), try_it=time, encoder=loaded, has_validation_rows=valid is not None)
-        )
+        if time and not as_json:
+            sys.stdout.flush()
+            print_progress("timing a few steps of a fit (--no-time leaves that out)")
+        try:
+            estimate = str(
+                estimate_fit(rows, Settings(), try_it=time, encoder=loaded, has_validation_rows=valid is not None)
+            )
+        except Interrupted:  # a fit would say how to resume it
+            raise Interrupted("stopped while a fit was timed") from None
     if as_json:
         print(json.dumps(found.to_dict() | {"fit": estimate}, indent=1))
-    else:
-        _print_examination(found, is_read=rows is not None)
-        if estimate is not None:
-            print(f"\nA fit with the default settings: {estimate}")
+    elif estimate is not None:
+        print(f"\nA fit with the default settings: {estimate}")
     if found.worst in ("error", "warning"):
         raise typer.Exit(1 if found.worst == "error" else 3)
 
