@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,6 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import rarenode
+from rarenode._io.files import CHECKSUM_CHARACTERS, belonging
 from rarenode.config import Settings
 from rarenode.data.dataset import Dataset
 from rarenode.errors import (
@@ -534,6 +536,27 @@ class TestFolder:
         monkeypatch.undo()
         there = new if survives >= 4 else old
         assert np.array_equal(RareNodeClassifier.load(tmp_path).predict(X), there.predict(X))
+
+    def test_a_waiting_file_that_gets_its_name_while_it_is_read_is_read(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """After a kill between two renamings, the next process to write does the second one, beside a reader."""
+        fitted = classifier(hierarchy=None, epochs=1).fit(X, np.array(["a", "b", "c"])[np.argmax(X[:, :3], axis=1)])
+        fitted.save(tmp_path)
+        checksum = hashlib.sha256((tmp_path / "model.json").read_bytes()).hexdigest()[:CHECKSUM_CHARACTERS]
+        waiting = tmp_path / f".estimator.json.{checksum}.new"
+        (tmp_path / "estimator.json").rename(waiting)
+
+        def overtaken(path: Path, record: Path) -> Path:
+            found = belonging(path, record)
+            if found == waiting:
+                waiting.rename(tmp_path / "estimator.json")
+            return found
+
+        monkeypatch.setattr("rarenode.estimator.folder.belonging", overtaken)
+        loaded = RareNodeClassifier.load(tmp_path)
+        assert loaded.one_class_
+        assert np.array_equal(loaded.predict(X), fitted.predict(X))
 
     def test_a_model_without_the_file_decides_too(self, tmp_path: Path) -> None:
         fitted = best(epochs=1).fit(X, Y)

@@ -211,6 +211,11 @@ def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="the node 'a;b' contains the separator ';'; choose another one"):
         found.to_frame(layout="sets")
     assert found.to_frame(layout="sets", separator="|")["labels"].to_list() == ["a;b"]
+    with pytest.raises(ArgumentError, match="the node 'a;b' contains the separator ';'; choose another one"):
+        found.to_frame(layout="sets", separator="; ")  # readers ignore blanks around it
+    with pytest.raises(ArgumentError, match="the node 'a;b' overlaps the separator 'bb'; choose another one"):
+        found.to_frame(layout="sets", separator="bb")
+    assert found.to_frame(layout="sets", separator=" ")["labels"].to_list() == ["a;b"]
     with pytest.raises(ArgumentError, match="the node 'row' is called like the column that names the rows"):
         found.to_frame(layout="wide")
     for name, layout, told in (
@@ -334,7 +339,7 @@ def test_no_spreadsheet_sees_a_formula(tmp_path: Path, layout: Layout, suffix: s
     hierarchy = Hierarchy.from_edges([("=cmd|' /C calc'!A0", "+1"), ("=cmd|' /C calc'!A0", "@SUM(A1)")])
     probs = np.full((2, 3), 0.5, dtype=np.float32)
     found = Predictions(
-        hierarchy, np.ones(3, dtype=np.bool_), probs, probs > 0, -probs, "by hand", ("-0.5", "-1+1"), id_name="@id"
+        hierarchy, np.ones(3, dtype=np.bool_), probs, probs > 0, -probs, "by hand", ("x;=1", "-1+1"), id_name="@id"
     )
     if layout == "cafa" and suffix in (".parquet", ".jsonl"):
         return
@@ -347,10 +352,11 @@ def test_no_spreadsheet_sees_a_formula(tmp_path: Path, layout: Layout, suffix: s
     with shown.open(newline="") as file:
         cells = [cell for line in csv.reader(file, delimiter="\t" if suffix == ".tsv" else ",") for cell in line]
     assert not [cell for cell in cells if cell[0] in "=+-@" and re.fullmatch(r"[+-]?[\d.]+", cell) is None]
-    assert {"'-1+1", "'@id", "-0.5"} <= set(cells)
+    assert {"'-1+1", "'@id", "x;'=1"} <= set(cells)
+    assert re.search(r"[;,\t\n]=", shown.read_text()) is None  # also if it is opened with another delimiter
     again, plain = (read_table([path], lambda _: ["@id", "labels", "node"]).frame for path in (shown, raw))
     assert again.equals(plain)  # rarenode reads the same names from both
-    assert again["@id"].unique().sort().to_list() == ["-0.5", "-1+1"]
+    assert again["@id"].unique().sort().to_list() == ["-1+1", "x;=1"]
 
 
 def test_rows_without_labels_are_counted(run: Run, new: Path, tmp_path: Path) -> None:

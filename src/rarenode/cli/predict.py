@@ -122,8 +122,8 @@ def predict(
     '.[cluster]'); the machines of a cluster must have RUN, DATA and FOLDER under the same paths.
 
     In CSV and TSV, a name or id that a spreadsheet would take for a formula, as it begins with =, +, - or @, gets an
-    apostrophe in front. rarenode removes it when it reads such a file; --raw leaves names as they are. Other formats
-    and cafa have no formulas.
+    apostrophe in front, also after a delimiter within it. rarenode removes it when it reads such a file; --raw leaves
+    names as they are. Other formats and cafa have no formulas.
 
     \b
     Examples:

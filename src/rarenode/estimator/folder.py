@@ -36,10 +36,11 @@ def read_estimator_file(folder: Path, hierarchy: Hierarchy, parameters: str | No
     """Read the file of a model over ``hierarchy`` with the fingerprint ``parameters``.
 
     Raises:
-        FileFormatError: it is damaged, or another model's.
+        FileFormatError: it is damaged, or another model's, or has got another name meanwhile.
     """
-    path = belonging(folder / FILE, folder / RECORD)
-    if not os.path.lexists(path):
+    own = folder / FILE
+    path = belonging(own, folder / RECORD)
+    if path == own and not os.path.lexists(own):  # a waiting file that is gone was there: the model has one
         return EstimatorFile()
     if not path.is_file():
         raise FileFormatError(path, None, "it is no file")

@@ -213,9 +213,11 @@ class Predictions:
         if self.coherent and not choice.all_labels:
             chosen = self._deepest_of(chosen)
         nodes, titles = self.nodes, self.titles
-        odd = next((node for node in nodes if choice.separator in node), None)
+        core = choice.separator.strip() or choice.separator  # at which readers split
+        odd = next((node for node in nodes if f"{node}{choice.separator}".index(core) < len(node)), None)
         if odd is not None:
-            problem = f"the node {odd!r} contains the separator {choice.separator!r}; choose another one (--separator)"
+            what = "contains" if core in odd else "overlaps"
+            problem = f"the node {odd!r} {what} the separator {core!r}; choose another one (--separator)"
             raise ArgumentError(problem)
         found = [_by_probability(np.flatnonzero(row), self.probs[number]) for number, row in enumerate(chosen)]
         columns: dict[str, Any] = {
