@@ -23,6 +23,8 @@ from hypothesis import strategies as st
 from rarenode import Hierarchy, Run, Settings
 from rarenode._io.delimited import Dialect
 from rarenode.data.readers.frames import read_table
+from rarenode.data.readers.tables import read_labels
+from rarenode.data.table_options import TableOptions
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.hierarchy import Terms
 from rarenode.run import predicting as module
@@ -351,6 +353,23 @@ def test_no_spreadsheet_sees_a_formula(tmp_path: Path, layout: Layout, suffix: s
     again, plain = (read_table([path], lambda _: ["@id", "labels", "node"]).frame for path in (shown, raw))
     assert again.equals(plain)  # rarenode reads the same names from both
     assert again["@id"].unique().sort().to_list() == ["-0.5", "-1+1"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+def test_odd_names_are_read_back(tmp_path: Path, suffix: str) -> None:
+    nodes = ('12" pipe', 'a "b", c', "two\nlines")
+    hierarchy = Hierarchy.from_edges([("top", node) for node in nodes])
+    decided = np.array([[node in (each, "top") for node in hierarchy.nodes] for each in nodes])
+    probs = decided.astype(np.float32)
+    ids = ('1"', "x,y", "z")
+    found = Predictions(hierarchy, np.ones(4, dtype=np.bool_), probs, decided, probs, "by hand", ids, id_name='key "1"')
+    for layout, labels in (("wide", hierarchy.nodes), ("sets", ("labels",))):
+        path = tmp_path / f"{layout}{suffix}"
+        found.write(path, layout=layout, decided_only=True)
+        options = TableOptions(labels=labels, id='key "1"')
+        _, again, known = read_labels([path], options, hierarchy)
+        np.testing.assert_array_equal(again, decided)
+        assert known is None
 
 
 def test_rows_without_labels_are_counted(run: Run, new: Path, tmp_path: Path) -> None:

@@ -146,6 +146,22 @@ def test_ids_and_labels_are_never_numbers(tmp_path: Path) -> None:
     assert data.hierarchy.nodes == ("1", "1 > 01", "1 > 02")
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+@pytest.mark.parametrize("name", ['width 2"', '"', 'a "b" c', 'a,b "c"', 'tab\t"', 'two\nlines "', "a;b|c", "' \"x"])
+def test_names_of_columns_with_quotes(tmp_path: Path, name: str, suffix: str) -> None:
+    rows: dict[str, list[Any]] = {"id": ["a", "b"], name: [1.5, 2.5], 'taxa "t"': ["Biota > Corals", 'Biota > "x"']}
+    frame = pl.DataFrame(rows)
+    path = tmp_path / f"t{suffix}"
+    if suffix == ".parquet":
+        frame.write_parquet(path)
+    else:
+        frame.write_csv(path, separator="," if suffix == ".csv" else "\t")
+    data = Dataset.read(path, id="id", labels='taxa "t"')
+    assert data.feature_names == (name,)
+    np.testing.assert_array_equal(data.X, [[1.5], [2.5]])
+    assert set(data.hierarchy.nodes) == {"Biota", 'Biota > "x"', "Biota > Corals"}
+
+
 def test_numbers_with_45_digits(tmp_path: Path) -> None:
     data = survey(table(tmp_path, f"a,{'1' * 45},true,Biota > Corals", "b,2,false,Biota"))
     assert data.X.tolist() == [[float("1" * 45), 1], [2, 0]]

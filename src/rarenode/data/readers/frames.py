@@ -283,15 +283,16 @@ def _unreadable(path: Path, error: BaseException) -> FileFormatError:
 
 def _read_text_frame(path: Path, text_columns: TextColumns) -> tuple[pl.DataFrame, str]:
     content, delimiter, names = _clean(path)
-    known_text = {name: pl.String for name in text_columns(list(names)) if name in names}
+    known_text = {_number(names.index(name)): pl.String for name in text_columns(list(names)) if name in names}
     try:
-        return _parsed(content, delimiter, schema_overrides=known_text), delimiter
+        frame = _parsed(content, delimiter, schema_overrides=known_text)
     except UNREADABLE:  # digits that polars takes for a number and cannot read; as text they are looked at one by one
-        pass
-    try:
-        return _parsed(content, delimiter, infer_schema=False), delimiter
-    except UNREADABLE as error:
-        raise FileFormatError(path, None, f"it cannot be read: {str(error).partition(chr(10))[0][:200]}") from None
+        try:
+            frame = _parsed(content, delimiter, infer_schema=False)
+        except UNREADABLE as error:
+            raise FileFormatError(path, None, f"it cannot be read: {str(error).partition(chr(10))[0][:200]}") from None
+    frame.columns = list(names)
+    return frame, delimiter
 
 
 def _parsed(content: bytes, delimiter: str, **how: Any) -> pl.DataFrame:
@@ -299,8 +300,19 @@ def _parsed(content: bytes, delimiter: str, **how: Any) -> pl.DataFrame:
     return pl.read_csv(file, separator=delimiter, infer_schema_length=None, null_values=list(MISSING), **how)
 
 
+def _number(place: int) -> str:
+    """What a column is called while polars parses it, which leaves quotes in a header as they are."""
+    return f"column {place}"
+
+
+def _header(names: Sequence[str], delimiter: str) -> str:
+    return delimiter.join(map(_number, range(len(names)))) + "\n"
+
+
 def _clean(path: Path) -> tuple[bytes, str, tuple[str, ...]]:
     """The content of a delimited file without blank rows and with as many fields in each; its delimiter and header.
+
+    In the content columns are called by `_number`.
 
     Raises:
         FileFormatError: a row has too many or too few fields; polars would fill in the missing ones.
@@ -322,7 +334,7 @@ def _clean(path: Path) -> tuple[bytes, str, tuple[str, ...]]:
     fields = np.diff(np.searchsorted(np.flatnonzero(data == ord(delimiter)), ends), prepend=0) + 1
     if len(content) and ((fields != len(names)).any() or _has_blank_row(data, ends, content, delimiter)):
         return _rewritten(path, delimiter)
-    return f"{delimiter.join(names)}\n".encode() + content, delimiter, names
+    return _header(names, delimiter).encode() + content, delimiter, names
 
 
 def _has_blank_row(data: Any, ends: Any, content: bytes, delimiter: str) -> bool:
@@ -337,7 +349,7 @@ def _rewritten(path: Path, delimiter: str) -> tuple[bytes, str, tuple[str, ...]]
     """As `_clean`, by a parser that is slow, knows quotes, and says in which line something is wrong."""
     records = read_records(path, delimiter)
     file = io.StringIO()
+    file.write(_header(records.header, delimiter))
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(records.header)
     writer.writerows(fields for _, fields in records.rows)
     return file.getvalue().encode("utf-8"), delimiter, records.header
