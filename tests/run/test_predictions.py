@@ -350,7 +350,8 @@ def test_no_spreadsheet_sees_a_formula(tmp_path: Path, layout: Layout, suffix: s
         cells = [cell for line in csv.reader(file, delimiter="\t" if suffix == ".tsv" else ",") for cell in line]
     assert not [cell for cell in cells if cell[0] in "=+-@" and re.fullmatch(r"[+-]?[\d.]+", cell) is None]
     assert {"'-1+1", "'@id", "-0.5"} <= set(cells)
-    again, plain = (read_table([path], lambda _: ["@id", "labels", "node"]).frame for path in (shown, raw))
+    text = dict.fromkeys(["@id", "labels", "node"], True)
+    again, plain = (read_table([path], lambda _: text).frame for path in (shown, raw))
     assert again.equals(plain)  # rarenode reads the same names from both
     assert again["@id"].unique().sort().to_list() == ["-0.5", "-1+1"]
 
@@ -370,6 +371,27 @@ def test_odd_names_are_read_back(tmp_path: Path, suffix: str) -> None:
         _, again, known = read_labels([path], options, hierarchy)
         np.testing.assert_array_equal(again, decided)
         assert known is None
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+def test_nodes_and_rows_called_na_are_read_back(tmp_path: Path, suffix: str) -> None:
+    nodes = ("NA", "ZA", "null", "?", "nan")
+    hierarchy = Hierarchy.from_edges([("Africa", node) for node in nodes])
+    decided = np.array([[node in (each, "Africa") for node in hierarchy.nodes] for each in nodes])
+    probs = decided.astype(np.float32)
+    found = Predictions(hierarchy, np.ones(6, dtype=np.bool_), probs, decided, probs, "by hand", nodes)
+    for layout, labels in (("wide", hierarchy.nodes), ("sets", ("labels",))):
+        path = tmp_path / f"{layout}{suffix}"
+        found.write(path, layout=layout, decided_only=True)
+        _, again, known = read_labels([path], TableOptions(labels=labels, id="id"), hierarchy)
+        np.testing.assert_array_equal(again, decided)
+        assert known is None
+    path = tmp_path / f"long{suffix}"
+    lines = found.write(path, decided_only=True)
+    _, again, known = read_labels([path], TableOptions(labels=("node",)), hierarchy)
+    np.testing.assert_array_equal(again[: lines // 5].any(axis=0), decided[0])
+    assert len(again) == lines == 10
+    assert known is None
 
 
 def test_rows_without_labels_are_counted(run: Run, new: Path, tmp_path: Path) -> None:
