@@ -23,6 +23,8 @@ from hypothesis import strategies as st
 from rarenode import Hierarchy, Run, Settings
 from rarenode._io.delimited import Dialect
 from rarenode.data.readers.frames import read_table
+from rarenode.data.readers.tables import read_labels
+from rarenode.data.table_options import TableOptions
 from rarenode.errors import ArgumentError, DataError, FileFormatError, MissingFileError
 from rarenode.hierarchy import Terms
 from rarenode.run import predicting as module
@@ -354,9 +356,48 @@ def test_no_spreadsheet_sees_a_formula(tmp_path: Path, layout: Layout, suffix: s
     assert not [cell for cell in cells if cell[0] in "=+-@" and re.fullmatch(r"[+-]?[\d.]+", cell) is None]
     assert {"'-1+1", "'@id", "x;'=1"} <= set(cells)
     assert re.search(r"[;,\t\n]=", shown.read_text()) is None  # also if it is opened with another delimiter
-    again, plain = (read_table([path], lambda _: ["@id", "labels", "node"]).frame for path in (shown, raw))
+    text = dict.fromkeys(["@id", "labels", "node"], True)
+    again, plain = (read_table([path], lambda _: text).frame for path in (shown, raw))
     assert again.equals(plain)  # rarenode reads the same names from both
     assert again["@id"].unique().sort().to_list() == ["-1+1", "x;=1"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+def test_odd_names_are_read_back(tmp_path: Path, suffix: str) -> None:
+    nodes = ('12" pipe', 'a "b", c', "two\nlines")
+    hierarchy = Hierarchy.from_edges([("top", node) for node in nodes])
+    decided = np.array([[node in (each, "top") for node in hierarchy.nodes] for each in nodes])
+    probs = decided.astype(np.float32)
+    ids = ('1"', "x,y", "z")
+    found = Predictions(hierarchy, np.ones(4, dtype=np.bool_), probs, decided, probs, "by hand", ids, id_name='key "1"')
+    for layout, labels in (("wide", hierarchy.nodes), ("sets", ("labels",))):
+        path = tmp_path / f"{layout}{suffix}"
+        found.write(path, layout=layout, decided_only=True)
+        options = TableOptions(labels=labels, id='key "1"')
+        _, again, known = read_labels([path], options, hierarchy)
+        np.testing.assert_array_equal(again, decided)
+        assert known is None
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+def test_nodes_and_rows_called_na_are_read_back(tmp_path: Path, suffix: str) -> None:
+    nodes = ("NA", "ZA", "null", "?", "nan")
+    hierarchy = Hierarchy.from_edges([("Africa", node) for node in nodes])
+    decided = np.array([[node in (each, "Africa") for node in hierarchy.nodes] for each in nodes])
+    probs = decided.astype(np.float32)
+    found = Predictions(hierarchy, np.ones(6, dtype=np.bool_), probs, decided, probs, "by hand", nodes)
+    for layout, labels in (("wide", hierarchy.nodes), ("sets", ("labels",))):
+        path = tmp_path / f"{layout}{suffix}"
+        found.write(path, layout=layout, decided_only=True)
+        _, again, known = read_labels([path], TableOptions(labels=labels, id="id"), hierarchy)
+        np.testing.assert_array_equal(again, decided)
+        assert known is None
+    path = tmp_path / f"long{suffix}"
+    lines = found.write(path, decided_only=True)
+    _, again, known = read_labels([path], TableOptions(labels=("node",)), hierarchy)
+    np.testing.assert_array_equal(again[: lines // 5].any(axis=0), decided[0])
+    assert len(again) == lines == 10
+    assert known is None
 
 
 def test_rows_without_labels_are_counted(run: Run, new: Path, tmp_path: Path) -> None:

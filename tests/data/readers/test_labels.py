@@ -377,3 +377,69 @@ def test_ids_that_the_table_does_not_have_are_noted(tmp_path: Path) -> None:
     assert re.fullmatch(r"2 of 3 ids of .*labels\.csv are not in .*t\.csv, such as 'z'", note)
     assert [each.text for each in examine(long(tmp_path, "id,label\na,Black\nz,Rock\n")).findings if "'z'" in each.text]
     assert long(tmp_path, "id,label\na,Black\n").notes == ()
+
+
+# --- words that may be missing ---------------------------------------------------------------------------------------
+
+WORDS = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?")
+
+
+def rows_with(hierarchy: Hierarchy, data: Dataset) -> list[list[str]]:
+    return [[node for node, has in zip(hierarchy.nodes, row, strict=True) if has] for row in data.Y]
+
+
+@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+def test_a_node_called_na_is_no_missing_label(tmp_path: Path, word: str, suffix: str) -> None:
+    tree = Hierarchy.from_edges([("Africa", word), ("Africa", "ZA")])
+    other = next(each for each in WORDS if each != word)
+    frame = pl.DataFrame({"x": [1, 2, 3, 4, 5], "y": [word, f"ZA;{word}", "ZA", None, other]})
+    path = tmp_path / f"t{suffix}"
+    if suffix == ".parquet":
+        frame.write_parquet(path)
+    else:
+        frame.write_csv(path, separator="," if suffix == ".csv" else "\t")
+    for source in (path, frame):
+        data = Dataset.read(source, labels="y", hierarchy=tree)
+        expected = [{"Africa", word}, {"Africa", "ZA", word}, {"Africa", "ZA"}, set(), set()]
+        assert [set(each) for each in rows_with(tree, data)] == expected
+        assert data.known is not None
+        assert data.known.all(axis=1).tolist() == [True, True, True, False, False]
+
+
+@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("by_path", [False, True])
+def test_a_level_called_na(tmp_path: Path, word: str, by_path: bool) -> None:
+    paths = [f"Africa > {word}", "Africa > ZA > Cape", "Asia > IN"]
+    edges = [("Africa", word), ("Africa", "ZA"), ("ZA", "Cape"), ("Asia", "IN")]
+    tree = Hierarchy.from_paths(paths) if by_path else Hierarchy.from_edges(edges)
+    path = write(
+        tmp_path,
+        f"x,a,b,c\n1,Africa,{word},\n2,Africa,{word},{word}\n3,Africa,ZA,{word}\n4,Asia,{word},\n5,{word},,\n",
+    )
+    data = Dataset.read(path, labels=["a", "b", "c"], hierarchy=tree)
+    last = [[node.split(" > ")[-1] for node in row] for row in rows_with(tree, data)]
+    assert [set(row) - {"Root"} for row in last][:4] == [
+        {"Africa", word},
+        {"Africa", word},
+        {"Africa", "ZA"},
+        {"Asia"},
+    ]
+
+
+def test_words_for_missing_without_a_hierarchy(tmp_path: Path) -> None:
+    rows = "\n".join(f"{number},{word}" for number, word in enumerate(WORDS))
+    data = Dataset.read(write(tmp_path, f"x,y\n8,Biota > Corals\n9,\n{rows}\n"), labels="y")
+    assert data.hierarchy.nodes == ("Biota", "Biota > Corals")
+    assert data.known is not None
+    assert data.known.all(axis=1).tolist() == [True] + [False] * 9
+
+
+def test_words_for_missing_beside_lists_and_indicators(tmp_path: Path) -> None:
+    tree = Hierarchy.from_edges([("0", "1"), ("0", "NA")])
+    lists = Dataset.read(write(tmp_path, "x,y\n1,[1]\n2,NA\n"), labels="y", hierarchy=tree)
+    assert rows_with(tree, lists) == [["0", "1"], []]
+    yes = Dataset.read(write(tmp_path, "x,1,NA\n1,1,null\n2,N/A,1\n"), labels=["1", "NA"], hierarchy=tree)
+    assert yes.Y.astype(int).tolist() == [[1, 1, 0], [1, 0, 1]]
+    assert yes.known is not None
+    assert yes.known.astype(int).tolist() == [[1, 1, 0], [1, 0, 1]]

@@ -126,6 +126,35 @@ def test_missing_values(tmp_path: Path, missing: str) -> None:
     assert data.X["ground"].to_list() == [None, "mud"]
 
 
+WORDS = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "stream"), [(".csv", False), (".tsv", False), (".parquet", False), (".parquet", True), ("frame", False)]
+)
+def test_rows_may_be_called_na(tmp_path: Path, suffix: str, stream: bool) -> None:
+    frame = pl.DataFrame({"image": WORDS, "depth": [*"1234567", "NA"], "taxa": ["Biota > Corals"] * 8})
+    source: Any = frame
+    if suffix == ".parquet":
+        source = tmp_path / "t.parquet"
+        frame.write_parquet(source)
+    elif suffix != "frame":
+        source = tmp_path / f"t{suffix}"
+        frame.write_csv(source, separator="," if suffix == ".csv" else "\t")
+    data = survey(source, stream=stream)
+    assert data.ids == WORDS
+    np.testing.assert_array_equal(np.isnan(np.asarray(data.X[np.arange(8)])).ravel(), [False] * 7 + [True])
+
+
+def test_words_that_are_missing_elsewhere_and_ids_of_labels(tmp_path: Path) -> None:
+    labels = write(tmp_path, "id,label\nNA,Biota > Corals\n?,Biota > Sponges\n", "labels.csv")
+    data = survey(write(tmp_path, "image,x,y\nNA,1,b\n?,NA,?\n"), labels=labels)
+    assert data.ids == ("NA", "?")
+    assert data.Y.astype(int).tolist() == [[1, 1, 0], [1, 0, 1]]
+    with pytest.raises(FileFormatError, match="the id in column 'image' is missing"):
+        survey(write(tmp_path, "image,x,y\nNA,1,b\n ,NA,?\n"), labels=labels)
+
+
 @pytest.mark.parametrize(("yes", "no"), [("true", "false"), ("True", "False"), ("TRUE", "FALSE")])
 def test_booleans_are_numbers(tmp_path: Path, yes: str, no: str) -> None:
     data = survey(table(tmp_path, f"a,1,{yes},Biota > Corals", f"b,2,{no},Biota > Sponges", "c,3,,Biota"))
@@ -144,6 +173,22 @@ def test_ids_and_labels_are_never_numbers(tmp_path: Path) -> None:
     data = Dataset.read(path, id="id", labels="y")
     assert data.ids == ("007", "8")
     assert data.hierarchy.nodes == ("1", "1 > 01", "1 > 02")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+@pytest.mark.parametrize("name", ['width 2"', '"', 'a "b" c', 'a,b "c"', 'tab\t"', 'two\nlines "', "a;b|c", "' \"x"])
+def test_names_of_columns_with_quotes(tmp_path: Path, name: str, suffix: str) -> None:
+    rows: dict[str, list[Any]] = {"id": ["a", "b"], name: [1.5, 2.5], 'taxa "t"': ["Biota > Corals", 'Biota > "x"']}
+    frame = pl.DataFrame(rows)
+    path = tmp_path / f"t{suffix}"
+    if suffix == ".parquet":
+        frame.write_parquet(path)
+    else:
+        frame.write_csv(path, separator="," if suffix == ".csv" else "\t")
+    data = Dataset.read(path, id="id", labels='taxa "t"')
+    assert data.feature_names == (name,)
+    np.testing.assert_array_equal(data.X, [[1.5], [2.5]])
+    assert set(data.hierarchy.nodes) == {"Biota", 'Biota > "x"', "Biota > Corals"}
 
 
 def test_numbers_with_45_digits(tmp_path: Path) -> None:
@@ -664,12 +709,12 @@ def test_a_table_in_parts(tmp_path: Path, suffix: str) -> None:
     paths = [tmp_path / f"{name}{suffix}" for name in "ab"]
     for path, part in zip(paths, (frame[:7], frame[7:]), strict=True):
         getattr(part, {".csv": "write_csv", ".parquet": "write_parquet", ".arrow": "write_ipc"}[suffix])(path)
-    parts = list(scan_table(paths, lambda names: ["image"], 3))
+    parts = list(scan_table(paths, lambda names: {"image": True}, 3))
     assert pl.concat([part.frame for part in parts]).equals(frame)
     assert all(len(part.frame) <= 3 for part in parts)
     assert [part.first_row for part in parts] == np.cumsum([0, *(len(part.frame) for part in parts)])[:-1].tolist()
     if suffix == ".csv":  # what a comma means is seen in all rows
         commas = write(tmp_path, 'image,depth\na,"0,5"\nb,"1,234"\n')
-        assert all("depth" in part.decimal_commas for part in scan_table([commas], lambda names: ["image"], 1))
+        assert all("depth" in part.decimal_commas for part in scan_table([commas], lambda names: {"image": True}, 1))
     where = parts[-1].error(len(parts[-1].frame) - 1, "x")
     assert str(where) == f"{paths[1]}{', line 4' if suffix == '.csv' else ': row 3'}: x"

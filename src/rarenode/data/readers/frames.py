@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from rarenode.errors import DataError, FileFormatError, MissingFileError
 TEXT = (".csv", ".tsv", ".tab", ".txt")
 BINARY = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?")
-"""What a cell of text contains where a value is missing."""
+"""What a cell of text contains where a value is missing; ids and labels may have such names, but for a blank."""
 THOUSANDS = r"^[+-]?[1-9]\d{0,2}(,\d{3})+$"
 """A number whose commas may separate thousands."""
 NEWLINE = ord("\n")
@@ -93,8 +93,9 @@ def lines_of_rows(path: Path) -> list[int] | None:
     return [line for line, _ in read_records(path).rows] if suffix_of(path) in TEXT else None
 
 
-TextColumns = Callable[[list[str]], Sequence[str]]
-"""From the columns of a table to those that are never numbers, even if they look like it, such as ids and labels."""
+TextColumns = Callable[[list[str]], Mapping[str, bool]]
+"""From the columns of a table to those that are never numbers, even if they look like it, such as ids and labels; and
+whether a word such as NA is missing in them, or may be a name, so that only a blank cell is missing."""
 
 
 def read_table(sources: Sequence[Any], text_columns: TextColumns, columns: Sequence[str] | None = None) -> Table:
@@ -102,7 +103,7 @@ def read_table(sources: Sequence[Any], text_columns: TextColumns, columns: Seque
 
     Args:
         sources: CSV, TSV, Parquet or Arrow files, of which text files may be gzipped; or one data frame.
-        text_columns: which columns are never numbers.
+        text_columns: which columns are never numbers, and in which of them only blanks are missing.
         columns: of Parquet and Arrow files, the only ones to read; None: all.
 
     Raises:
@@ -113,7 +114,7 @@ def read_table(sources: Sequence[Any], text_columns: TextColumns, columns: Seque
     if not isinstance(sources[0], str | Path):
         if len(sources) > 1:
             raise DataError("only one data frame can be read; concatenate several")
-        return _from_frame(sources[0])
+        return _from_frame(sources[0], text_columns)
     paths = [Path(source) for source in sources]
     read = [_read(path, text_columns, columns) for path in paths]
     frames = [frame for frame, _ in read]
@@ -160,13 +161,13 @@ def scan_table(sources: Sequence[Any], text_columns: TextColumns, rows: int) -> 
     for path, count in files:
         _check_same_columns(paths[0], names, path, _scan(path).collect_schema().names())
         for first in range(0, count, rows):
-            part = _without_missing(_collect(path, _scan(path).slice(first, rows)))
+            part = _without_missing(_collect(path, _scan(path).slice(first, rows)), text_columns)
             require_unchanged(path, known[path])
             yield Table(part, files, first_row=before + first, decimal_commas=_decimal_commas(part))
         before += count
 
 
-def _from_frame(source: Any) -> Table:
+def _from_frame(source: Any, text_columns: TextColumns) -> Table:
     if isinstance(source, pl.DataFrame):
         table = Table(source)
     elif hasattr(source, "columns") and hasattr(source, "index"):
@@ -179,7 +180,7 @@ def _from_frame(source: Any) -> Table:
         raise DataError(f"expected a file, or a pandas or polars data frame, got {type(source).__name__}")
     if not len(table.frame):
         raise DataError("the data frame has no rows")
-    frame = _without_missing(table.frame)
+    frame = _without_missing(table.frame, text_columns)
     return replace(table, frame=frame, decimal_commas=_decimal_commas(frame))
 
 
@@ -222,12 +223,12 @@ def _read(path: Path, text_columns: TextColumns, columns: Sequence[str] | None) 
     """The rows of a file, and what separates its fields, if it is text."""
     if suffix_of(path) in TEXT:
         frame, delimiter = _read_text_frame(path, text_columns)
-        return _without_missing(frame), delimiter
+        return _without_missing(frame, text_columns), delimiter
     scanned = _scan(path)
     if columns is not None:
         scanned = scanned.select(by_name(*columns))
     _check_size(path, scanned)
-    return _without_missing(_collect(path, scanned)), None
+    return _without_missing(_collect(path, scanned), text_columns), None
 
 
 def _check_size(path: Path, scanned: pl.LazyFrame) -> None:
@@ -238,12 +239,19 @@ def _check_size(path: Path, scanned: pl.LazyFrame) -> None:
         raise FileFormatError(path, None, f"it has {what}, which take too much memory; leave out columns, or split it")
 
 
-def _without_missing(frame: pl.DataFrame) -> pl.DataFrame:
+def _without_missing(frame: pl.DataFrame, text_columns: TextColumns) -> pl.DataFrame:
     """The frame with text columns stripped of blanks, and null where a value is missing."""
     _refuse_patterns(frame.columns)
+    only_blanks = text_columns(frame.columns)
     text = [frame[name] for name, kind in frame.schema.items() if kind in (pl.String, pl.Categorical, pl.Enum)]
     stripped = [column.cast(pl.String).str.strip_chars() for column in text]
-    return frame.with_columns([column.set(column.is_in(MISSING), None) for column in stripped])
+    missing = [("",) if only_blanks.get(column.name) else MISSING for column in text]
+    return frame.with_columns(null_where(column, words) for column, words in zip(stripped, missing, strict=True))
+
+
+def null_where(column: pl.Series, words: Collection[str]) -> pl.Series:
+    """A column of text with null in place of some words."""
+    return column.set(column.is_in(list(words)), None)
 
 
 def _refuse_patterns(names: Sequence[str]) -> None:
@@ -283,24 +291,43 @@ def _unreadable(path: Path, error: BaseException) -> FileFormatError:
 
 def _read_text_frame(path: Path, text_columns: TextColumns) -> tuple[pl.DataFrame, str]:
     content, delimiter, names = _clean(path)
-    known_text = {name: pl.String for name in text_columns(list(names)) if name in names}
+    place = {name: number for number, name in enumerate(names)}
+    text = {name: only_blanks for name, only_blanks in text_columns(list(names)).items() if name in place}
+    known_text = {_number(place[name]): pl.String for name in text}
     try:
-        return _parsed(content, delimiter, schema_overrides=known_text), delimiter
+        frame = _parsed(content, delimiter, schema_overrides=known_text)
     except UNREADABLE:  # digits that polars takes for a number and cannot read; as text they are looked at one by one
-        pass
-    try:
-        return _parsed(content, delimiter, infer_schema=False), delimiter
-    except UNREADABLE as error:
-        raise FileFormatError(path, None, f"it cannot be read: {str(error).partition(chr(10))[0][:200]}") from None
+        try:
+            frame = _parsed(content, delimiter, infer_schema=False)
+        except UNREADABLE as error:
+            raise FileFormatError(path, None, f"it cannot be read: {str(error).partition(chr(10))[0][:200]}") from None
+    frame.columns = list(names)
+    lost = [name for name, only_blanks in text.items() if only_blanks and frame[name].null_count()]
+    if lost:  # words that are missing in other columns
+        columns = [place[name] for name in lost]
+        again = _parsed(content, delimiter, missing=(), infer_schema=False, columns=columns)
+        frame = frame.with_columns(again[_number(place[name])].alias(name) for name in lost)
+    return frame, delimiter
 
 
-def _parsed(content: bytes, delimiter: str, **how: Any) -> pl.DataFrame:
+def _parsed(content: bytes, delimiter: str, missing: Sequence[str] = MISSING, **how: Any) -> pl.DataFrame:
     file = io.BytesIO(content)
-    return pl.read_csv(file, separator=delimiter, infer_schema_length=None, null_values=list(MISSING), **how)
+    return pl.read_csv(file, separator=delimiter, infer_schema_length=None, null_values=list(missing), **how)
+
+
+def _number(place: int) -> str:
+    """What a column is called while polars parses it, which leaves quotes in a header as they are."""
+    return f"column {place}"
+
+
+def _header(names: Sequence[str], delimiter: str) -> str:
+    return delimiter.join(map(_number, range(len(names)))) + "\n"
 
 
 def _clean(path: Path) -> tuple[bytes, str, tuple[str, ...]]:
     """The content of a delimited file without blank rows and with as many fields in each; its delimiter and header.
+
+    In the content columns are called by `_number`.
 
     Raises:
         FileFormatError: a row has too many or too few fields; polars would fill in the missing ones.
@@ -322,7 +349,7 @@ def _clean(path: Path) -> tuple[bytes, str, tuple[str, ...]]:
     fields = np.diff(np.searchsorted(np.flatnonzero(data == ord(delimiter)), ends), prepend=0) + 1
     if len(content) and ((fields != len(names)).any() or _has_blank_row(data, ends, content, delimiter)):
         return _rewritten(path, delimiter)
-    return f"{delimiter.join(names)}\n".encode() + content, delimiter, names
+    return _header(names, delimiter).encode() + content, delimiter, names
 
 
 def _has_blank_row(data: Any, ends: Any, content: bytes, delimiter: str) -> bool:
@@ -337,7 +364,7 @@ def _rewritten(path: Path, delimiter: str) -> tuple[bytes, str, tuple[str, ...]]
     """As `_clean`, by a parser that is slow, knows quotes, and says in which line something is wrong."""
     records = read_records(path, delimiter)
     file = io.StringIO()
+    file.write(_header(records.header, delimiter))
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(records.header)
     writer.writerows(fields for _, fields in records.rows)
     return file.getvalue().encode("utf-8"), delimiter, records.header

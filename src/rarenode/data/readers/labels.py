@@ -80,8 +80,7 @@ def from_sets(table: Table, column: str, separator: str) -> Stated:
         sets = cells.cast(pl.List(pl.String))
     else:
         text = cells.cast(pl.String)
-        lists = _from_brackets(text)
-        sets = text.str.split(separator.strip() or separator) if lists is None else lists
+        sets = _from_brackets(text) if are_lists(text) else text.str.split(separator.strip() or separator)
     parts = (
         pl.DataFrame({"row": np.arange(len(cells)), "label": sets})
         .explode("label")
@@ -98,11 +97,14 @@ def from_sets(table: Table, column: str, separator: str) -> Stated:
     return Stated(rows, parts["label"].to_list(), np.ones(len(rows), dtype=np.int8), labelled, error)
 
 
-def _from_brackets(cells: pl.Series) -> pl.Series | None:
-    """Lists such as ``[0, 3]`` or ``['a', 'b']``, as data frames write them into text; None if some cell is none."""
+def are_lists(cells: pl.Series) -> bool:
+    """Whether all cells are lists such as ``[0, 3]`` or ``['a', 'b']``, as data frames write them into text."""
     known = cells.drop_nulls()
-    if not len(known) or not known.str.contains(BRACKETS).all():
-        return None
+    return len(known) > 0 and bool(known.str.contains(BRACKETS).all())
+
+
+def _from_brackets(cells: pl.Series) -> pl.Series:
+    """The lists that such cells are."""
     inner = cells.str.strip_chars("[] ").str.split(",")
     return inner.list.eval(pl.element().str.strip_chars(" '\""))
 
@@ -267,27 +269,30 @@ class LabelNames:
         Raises:
             DataError: there is no such node; the message suggests one.
         """
-        index = self.hierarchy.index
-        if label in index:
-            return index[label]
+        node = self.node(label, is_path)
+        if node is not None:
+            return self.hierarchy.index[node]
+        if label in self.excluded:
+            return None
+        raise DataError(self._unknown(label, self._steps(label, is_path)))
+
+    def node(self, label: str, is_path: bool = False) -> str | None:
+        """The node that a label stands for; None if there is none, or it was left out on purpose."""
+        if label in self.hierarchy:
+            return label
         if label in self.aliases:
-            return index[self.aliases[label]]
+            return self.aliases[label]
         if label in self.excluded:
             return None
         steps = self._steps(label, is_path)
         if len(steps) > 1:
             joined = DEFAULT_SEPARATOR.join(steps)
-            if joined in index:
-                return index[joined]
-            node = self._walk(steps)
+            node = joined if joined in self.hierarchy else self._walk(steps)
             if node is not None:
-                return index[node]
+                return node
         if label in self.titles:
-            return index[self.titles[label]]
-        same = self._in_another_form(DEFAULT_SEPARATOR.join(steps) if len(steps) > 1 else label)
-        if same is not None:
-            return index[same]
-        raise DataError(self._unknown(label, steps))
+            return self.titles[label]
+        return self._in_another_form(DEFAULT_SEPARATOR.join(steps) if len(steps) > 1 else label)
 
     def _steps(self, label: str, is_path: bool) -> list[str]:
         return path_steps(label, DEFAULT_SEPARATOR if is_path else self.path_separator, is_path)

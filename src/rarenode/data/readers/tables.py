@@ -104,11 +104,15 @@ def read_labels(
     return tree, Y, known
 
 
-def text_columns(options: TableOptions, expected: Expected | None, names: list[str]) -> list[str]:
-    """The columns that are never numbers: ids, labels, and what a model takes for categories."""
+def text_columns(options: TableOptions, expected: Expected | None, names: list[str]) -> dict[str, bool]:
+    """The columns that are never numbers: ids, labels, and what a model takes for categories.
+
+    In ids and labels only blanks are missing: a row or a node may be called NA.
+    """
     labels = [name for pattern in options.labels for name in matching_columns(names, pattern)]
-    other = [options.id, options.partition, *image_columns(options, expected, names)]
-    return [*labels, *(() if expected is None else expected.text), *(name for name in other if name is not None)]
+    other = [options.partition, *image_columns(options, expected, names), *(() if expected is None else expected.text)]
+    named = dict.fromkeys([*labels, options.id], True) | dict.fromkeys(other, False)
+    return {name: only_blanks for name, only_blanks in named.items() if name is not None}
 
 
 def make_dataset(
