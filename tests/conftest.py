@@ -12,8 +12,10 @@ from hypothesis import HealthCheck, settings
 
 from tests.data.serving import Server, running_server
 from tests.ray_cluster import ray_cluster, ray_session
+from tests.report.browser.driver import browser
 
-__all__ = ["ray_cluster", "ray_session", "server"]
+# One browser for all tests: playwright starts only once in a process.
+__all__ = ["browser", "ray_cluster", "ray_session", "server"]
 
 settings.register_profile(
     "ci",

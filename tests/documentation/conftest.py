@@ -13,10 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.report.browser.driver import browser
-
-__all__ = ["address", "browser", "site"]
-
 ROOT = Path(__file__).parent.parent.parent
 
 

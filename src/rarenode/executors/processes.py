@@ -32,6 +32,7 @@ class Processes(Executor):
         if jobs < 1:
             raise ArgumentError(f"jobs must be at least 1, got {jobs}")
         self.jobs = jobs
+        self._has_begun = False
         self._workers: list[_Worker] = []
         self._messages: SimpleQueue[tuple[_Worker, Outcome | None]] = SimpleQueue()
 
@@ -45,7 +46,8 @@ class Processes(Executor):
         return max(1, available_threads() // self.room)
 
     def _begin(self, task: Task) -> None:
-        if not self._workers:  # all at once: the first one reads its task only when it has imported this package
+        if not self._has_begun:  # all at once: the first one reads its task only when it has imported this package
+            self._has_begun = True
             self._workers = [_Worker(self._messages) for _ in range(self.room)]
         worker = next((each for each in self._workers if each.task is None), None)
         key = None if task.shared is None else self._key(task.shared)
@@ -83,6 +85,7 @@ class Processes(Executor):
         for worker in self._workers:
             worker.end()
         self._workers.clear()
+        self._has_begun = False
         self._messages = SimpleQueue()
 
 

@@ -34,7 +34,7 @@ from rarenode.hierarchy import Hierarchy
 from rarenode.training import TrainedModel
 from rarenode.training.checkpoint import FILE as CHECKPOINT
 from rarenode.training.checkpoint import remove_checkpoint
-from rarenode.training.model_folder import RECORD, RUN_SETTINGS
+from rarenode.training.model_folder import RECORD, RUN_HEAD, RUN_SETTINGS
 from rarenode.training.out_of_fold import OutOfFold, fold_folders, remove_folds
 from rarenode.version import __version__
 
@@ -156,7 +156,7 @@ class RunFiles:
             return
         try:
             with replacing(self.folder / SETTINGS) as (part,):
-                part.write_text(f"# rarenode {__version__}: fit {source!r}\n\n{settings.to_toml()}", encoding="utf-8")
+                part.write_text(f"{RUN_HEAD}{__version__}: fit {source!r}\n\n{settings.to_toml()}", encoding="utf-8")
             rest = {
                 name: str(value) if isinstance(value, str | Path) else None
                 for name, value in (("hierarchy", hierarchy), ("valid", valid))

@@ -51,6 +51,8 @@ from rarenode.version import __version__
 FILES = PARAMETERS, RECORD, CARD, ENCODER = "model.safetensors", "model.json", "README.md", "encoder.safetensors"
 RUN_SETTINGS = "settings.toml"
 """Lies beside the model of a `Run`."""
+RUN_HEAD = "# rarenode "
+"""How it begins."""
 VERSION = 3
 MOST_RECORD_BYTES = 1 << 26
 PATIENCE = 60.0
@@ -167,7 +169,11 @@ class ModelFile(BaseModel):
 
 def is_finished_run(folder: Path) -> bool:
     """Whether a `Run` has been finished in a folder; one that can be resumed has a checkpoint."""
-    return all(is_file(folder / name) for name in (RUN_SETTINGS, RECORD)) and not is_file(folder / CHECKPOINT)
+    beside = folder / RUN_SETTINGS
+    if not is_file(folder / RECORD) or not is_file(beside) or is_file(folder / CHECKPOINT):
+        return False
+    with beside.open("rb") as content:
+        return content.read(len(RUN_HEAD)) == RUN_HEAD.encode()
 
 
 def write_model_folder(
