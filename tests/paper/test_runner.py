@@ -365,7 +365,8 @@ class TestProcesses:
         assert run_tasks([*good, judged], tmp_path, Processes(2), root=files) == Outcome(3)
 
     def test_an_interrupt_saves_checkpoints_and_ends_nobody_else(self, files: Path, tmp_path: Path) -> None:
-        first, endless = quick("first"), quick("endless", **ENDLESS)
+        first = quick("first", epochs=150)  # some seconds, in which the other one begins, too
+        endless = quick("endless", **ENDLESS)
         bystander = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(600,))
         bystander.start()
         display = CtrlC()
@@ -383,7 +384,7 @@ class TestProcesses:
 
     def test_when_the_time_is_over_trainings_stop_with_a_checkpoint(self, files: Path, tmp_path: Path) -> None:
         endless, never = quick("endless", **ENDLESS), quick("never")
-        outcome = run_tasks([endless, never], tmp_path, root=files, hours=8 / 3600)
+        outcome = run_tasks([endless, never], tmp_path, root=files, hours=15 / 3600)
         assert (outcome.finished, outcome.stopped, outcome.waiting) == ([], [endless], [never])
         assert (work_folder(tmp_path, endless.cell) / CHECKPOINT).is_file()
 
