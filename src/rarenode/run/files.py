@@ -132,6 +132,8 @@ class RunFiles:
             return Start()
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(content["options"], dict):
+                raise TypeError("options have names")
             rest = [None if content[name] is None else str(content[name]) for name in ("hierarchy", "valid")]
             data = content.get("data")
             several = [str(each) for each in data] if isinstance(data, list) else None
