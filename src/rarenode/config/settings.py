@@ -323,7 +323,7 @@ class Settings(BaseModel):
         return self.holdout is not None or by_folds
 
     @classmethod
-    def preset(cls, name: str, **changes: Any) -> Self:
+    def preset(cls, name: str, /, **changes: Any) -> Self:
         """The settings of a preset, ``best`` or ``paper``, with changes.
 
         >>> Settings.preset("paper").thresholds

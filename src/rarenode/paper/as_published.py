@@ -64,7 +64,7 @@ def family_of(dataset: str) -> Family:
     return "FUN" if original.endswith("_FUN") else "GO" if original.endswith("_GO") else "others"
 
 
-def settings_for(dataset: str, **changes: Any) -> Settings:
+def settings_for(dataset: str, /, **changes: Any) -> Settings:
     """The paper's settings for a dataset of the catalogue or of `PICTURES`, with changes.
 
     A dataset that is not in the paper gets the hyperparameters that all datasets share.
